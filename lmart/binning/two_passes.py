@@ -62,10 +62,7 @@ def read_validation_set(
     strict: bool = False,
     scores: ModelScores | None = None,
 ) -> CodedDataset:
-    """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`.
-
-    scores  : scores each row as it is read, to continue a model; None: there is no model
-    """
+    """Read a validation set into the training set's bins. DataError as `read_dataset` and `FeatureMatcher.refuse`."""
     options = for_models(options, [model] if scores is None else [model, scores.model])
     if options.group_by_qid:
         dataset = read_dataset([path], options, pool)

@@ -86,10 +86,7 @@ class ValidationCoder:
         input_rows: Int64Array | None = None,
         strict: bool = False,
     ) -> CodedDataset:
-        """Return the set; DataError as `FeatureMatcher.refuse`, the training set being the model.
-
-        tables : as `RankingDataset.table_features`
-        """
+        """Return the set; DataError as `FeatureMatcher.refuse`, the training set being the model."""
         self._matcher.tables = tables
         self._matcher.refuse(source, strict)
         return self.collect(labels, query_offsets, source, self._matcher.warnings(source), input_rows)

@@ -92,10 +92,7 @@ def begin(
 
 
 def connect(distributed: Any, scheduler: str, security: str | None, where: str) -> Any:
-    """Return a client of a scheduler; LmartError when there is none.
-
-    security    : file of certificates; None: there is no TLS
-    """
+    """Return a client of a scheduler; LmartError when there is none."""
     options: dict[str, Any] = {}
     if security is not None:
         options["security"] = distributed.Security(require_encryption=True, **read_security(security))

@@ -53,7 +53,6 @@ def _lines(path: str) -> Iterator[tuple[str, int]]:
 def rename_features(ensemble: Ensemble, names: dict[str, str], path: str) -> Ensemble:
     """Return the model with new names; features that are not renamed keep theirs, or are called by their index.
 
-    ensemble : the model
     names    : as `read_feature_map` returns them
     path     : the file they are from
     ModelError when a feature is not in the model, or two would have the same name.

@@ -37,7 +37,6 @@ class Lines(NamedTuple):
 def read_lines(path: str, comment: re.Pattern[bytes] = COMMENT, empty: str | None = None) -> Iterator[Lines]:
     """Yield the lines of a file that hold more than blanks and a comment; gzip and zstd are taken.
 
-    path    : the file; '-': standard input
     comment : what does not count, looked for in a line without blanks at its ends
     empty   : what to say of an empty line before others that hold something; None: empty lines do not count
     DataError as `open_input`, for such an empty line, and for a line above LONGEST_LINE bytes.
@@ -116,7 +115,6 @@ def read_numbers(
 ) -> tuple[Float64Array, bool]:
     """Return the numbers of a file, one a line, float64[n], and whether there are more that were not read.
 
-    path   : the file; '-': standard input
     limits : the least and the largest number that is taken
     fault  : says what is wrong with a line that is no such number
     wanted : how many there can be at most; far more of them are not read. None: any number

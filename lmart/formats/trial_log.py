@@ -26,7 +26,6 @@ VERSION = 1
 class TrialsFile:
     """A trials file, open and locked: `with TrialsFile(path, head) as file: file.records; file.append(record)`.
 
-    path    : the file
     head    : what the trials belong to, by what a person calls it; a file with another one is refused
     records : attribute: those that the file held
     OutputError when it cannot be opened or written, or another run has it; DataError when it holds something else.

@@ -116,7 +116,6 @@ def compare(
 
     systems    : at least one, with the same measures of the same queries
     weights    : float64[n_queries], >= 0, for means and tests; None: all 1
-    resampling : how intervals and tests are drawn
     pool       : its threads draw in parallel; no value depends on it
     all_pairs  : compare each system with each one before it
     """
@@ -322,7 +321,6 @@ class SystemStatistics:
         """Add the statistics to an evaluation as plain JSON values.
 
         content : what `EvaluationResult.to_json` gave, in and out
-        result  : the evaluation
         """
         drawn = {"seed": self.resampling.seed, "level": self.resampling.level, "resamples": self.resamples}
         content["resampling"] = drawn | ({"flips": self.resampling.flips} if self.comparisons else {})
@@ -337,11 +335,7 @@ def statistics_of(
 ) -> SystemStatistics:
     """Return the summaries of each system, and the comparisons of several.
 
-    result     : the evaluation
-    resampling : how intervals and tests are drawn
-    pool       : its threads draw in parallel; no value depends on it
     compared   : whether systems are compared at all
-    all_pairs  : compare each system with each one before it, not with the first only
     """
     weights = result.weights
     if weights is not None:  # squares of large ones would be beyond the numbers; a power of two changes no mean

@@ -175,12 +175,7 @@ def _persistence(text: str, shown: str) -> float:
 
 
 def _parameter(entry: str, kind: MeasureKind, shown: str) -> tuple[str, float]:
-    """Return the name and value of one parameter in the brackets of a measure.
-
-    entry : such as `rel=2`, `max=4` or `0.95`
-    kind  : of the measure
-    shown : the measure, in quotes
-    """
+    """Return the name and value of one parameter in the brackets of a measure."""
     word, equals, number = entry.partition("=")
     if word == "rel" and equals:
         if not kind.is_binary:

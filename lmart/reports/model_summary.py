@@ -230,7 +230,6 @@ def changed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
     """Return one tree as plain JSON values: its nodes and leaves, each with its depth, in the order of reading.
 
-    number   : of the tree, from 1
     Nodes and leaves have the numbers of the model file; a child is {"node": N} or {"leaf": N}.
     """
     tree = ensemble.trees[number - 1]
@@ -269,10 +268,7 @@ def node_bounds(tree: Tree, node: int) -> list[float]:
 
 
 def ranker_of_tree(ensemble: Ensemble, number: int) -> int:
-    """Return the number of the ranker that a tree belongs to, from 1.
-
-    number   : of the tree, from 1
-    """
+    """Return the number of the ranker that a tree belongs to, from 1."""
     ends = np.cumsum([len(trees) for trees in trees_by_ranker(ensemble)])
     return int(np.searchsorted(ends, number)) + 1
 

@@ -40,8 +40,6 @@ class Explanation(NamedTuple):
 class Explainer:
     """An ensemble prepared for explaining; immutable, so threads may share it.
 
-    ensemble : the model
-    path     : what to call it in messages
     ModelError when the trees do not say how many documents their leaves had, nor the hessian sums of these.
     """
 
@@ -77,7 +75,6 @@ class Explainer:
     def explain(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
         """Return what each of the model's features contributes to the score of each row, float64[n, n_features].
 
-        rows       : n rows
         column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
         pool       : None explains on the calling thread
         ModelError when a contribution is too large for a number.
@@ -144,7 +141,6 @@ def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64
 def _quadrature(sizes: Int64Array) -> kernels.Quadrature:
     """Return Gauss-Legendre points and weights on 0..1 for paths of these numbers of conditions.
 
-    sizes : int64[n_leaves], conditions of each path
     k points are exact up to degree 2 k - 1; a path of n conditions asks for degree n - 1.
     """
     used = set(sizes.tolist())

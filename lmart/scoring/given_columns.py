@@ -25,7 +25,6 @@ def match_columns(
 ) -> tuple[Rows, Int32Array]:
     """Return the rows, and int32[n_columns], the model's feature of each column, -1 where it has none.
 
-    ensemble      : the model
     features      : an array, a DataFrame, a sparse matrix, or a Dataset
     feature_ids   : which feature each column is, by its index; None: as the columns say
     feature_names : which feature each column is, by its name; None: as the columns say

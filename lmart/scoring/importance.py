@@ -101,7 +101,6 @@ def importance_by_name(ensemble: Ensemble, found: Importance) -> dict[str, dict[
 class ContributionMeans:
     """Adds up the absolute contributions of features to scores, row by row, in constant memory.
 
-    explainer : of the model
     pool      : the workers; None: the calling thread. The means never depend on it
     """
 
@@ -114,8 +113,6 @@ class ContributionMeans:
     def add(self, rows: SparseRows, column_map: Int32Array) -> None:
         """Add the contributions to the scores of rows.
 
-        rows       : n rows
-        column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
         ModelError when a contribution is too large for a number.
         """
         step = max(1, min(MOST_ROWS, CELLS // max(1, len(self._sums))))

@@ -159,9 +159,6 @@ def _planted_rows(tree: Tree, float32: bool) -> SparseRows:
 
     One row has the bound itself, and one each of its neighbours. Features that the path leaves open are 0. Of a tree
     with more than MOST_CELLS values in its rows, only the first nodes have rows.
-
-    tree    : whose bounds are taken
-    float32 : values are float32 numbers
     """
     columns, features = np.unique(tree.split_columns, return_inverse=True)
     n_nodes = min(len(tree.thresholds), max(1, MOST_CELLS // len(columns)))
@@ -189,10 +186,6 @@ def _planted_rows(tree: Tree, float32: bool) -> SparseRows:
 def _ranges(tree: Tree, features: Int64Array, n_nodes: int, n_features: int) -> tuple[Float64Array, Float64Array]:
     """Return low and high, float64[n_nodes, n_features]: values in (low, high] lead to the node.
 
-    tree       : whose nodes are meant
-    features   : int64[n], the feature of each node
-    n_nodes    : only the first ones have values
-    n_features : number of features
     At a node with several bounds only the first is followed.
     """
     low, high = np.full((n_nodes, n_features), -np.inf), np.full((n_nodes, n_features), np.inf)

@@ -281,9 +281,6 @@ def _compressor(path: str) -> _Compressor | None:
 def check_output(path: str, inputs: Sequence[str] = (), appended: bool = False) -> None:
     """Refuse, before any work, an output that cannot be written or would overwrite one of the inputs: OutputError.
 
-    path     : the output; '-': standard output
-    inputs   : files that are read
-    appended : the file is added to, not replaced
     Creates and removes a temporary file in the same folder, since permissions alone do not show whether that works.
     """
     _compressor(path)

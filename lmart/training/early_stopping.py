@@ -23,7 +23,6 @@ class EarlyStopping:
     def update(self, round_number: int, value: float | None) -> bool:
         """Record the measure of a round; return whether to stop.
 
-        round_number : from 1
         value        : the measure after it
         """
         if value is not None and value > self.best:

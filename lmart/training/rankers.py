@@ -78,7 +78,6 @@ class TreeFitting(Protocol):
         """Add a tree to the scores of the training set; return it and the bias of positions after it.
 
         settings     : of the ranker, perhaps without sampling
-        round_number : of the seed's random numbers
 
         No tree, and no change of the scores, when there is no split.
         """
@@ -90,7 +89,6 @@ class LocalFitting:
 
     objective : what trees are fitted to; its task has the settings of the ranker
     setup     : what growing a tree needs
-    training  : the training set
     """
 
     def __init__(self, objective: Objective, setup: GrowingSetup, training: LocalTrainingScores) -> None:

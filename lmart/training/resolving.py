@@ -33,10 +33,8 @@ def resolve_for(
 ) -> ResolvedSettings:
     """Return the settings of a run, worked out from what its data is like.
 
-    settings   : as given
     train_set  : what is learned from
     others     : the validation sets; all sets have one largest label in expected reciprocal rank
-    with_positions : a bias of positions is learned
 
     DataError when a label is above the largest one that is given, as in err@10(max=5).
     """
@@ -53,7 +51,6 @@ def refuse_above_largest(
 ) -> None:
     """Raise DataError when a label is above the largest one that is given, as in err@10(max=5).
 
-    settings : of the run
     sets     : the source of each, labels, float64[n], and their rows in the input, int64[n]; None: as they stand
     """
     if settings.uses_label_scale:

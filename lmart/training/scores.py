@@ -81,9 +81,6 @@ class TrainingScores(MeasuredScores, Protocol):
 class LocalScores:
     """A data set whose scores are updated with each tree, and its measure.
 
-    dataset  : labels, queries and source
-    settings : of the run, with its measure
-    pool     : the workers
     metadata : initial scores to start from, and weights of the measure
     """
 
@@ -123,11 +120,7 @@ class LocalTrainingScores(LocalScores):
 
     Growing a tree updates its scores from the leaf of each document; `add` is needed only to rebuild them.
 
-    dataset  : labels, queries and source
     binned   : its documents in bins
-    settings : of the run, with its measure
-    pool     : the workers
-    metadata : initial scores to start from, and weights of the measure
     """
 
     def __init__(
@@ -168,9 +161,6 @@ class LocalValidationScores(LocalScores):
     dataset  : the set in bins
     model    : has the features of the training set
     edges    : the bins of the training set
-    settings : of the run, with its measure
-    pool     : the workers
-    metadata : initial scores to start from, and weights of the measure
     """
 
     def __init__(
@@ -211,11 +201,7 @@ class LocalValidationScores(LocalScores):
 
 
 def spread(scores: Float64Array, query_offsets: Int64Array) -> float:
-    """Return the spread of scores, 0 when all of a query are equal; scaled where their squares are no numbers.
-
-    scores        : float64[n_documents]
-    query_offsets : int64[n_queries + 1]
-    """
+    """Return the spread of scores, 0 when all of a query are equal; scaled where their squares are no numbers."""
     for scale in SPREAD_SCALES:
         if found := spread_of_squares(sum_query_squares(scores * scale, query_offsets, 0.0), scale):
             return found

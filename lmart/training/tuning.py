@@ -103,11 +103,7 @@ class Measured:
     validation_metadata: Metadata = NO_METADATA
 
     def measure(self, settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
-        """Return the measure of the settings, and the number of trees that has it.
-
-        settings : to train with
-        on_round : called after each round with the number of the fold, from 0, and the report
-        """
+        """Return the measure of the settings, and the number of trees that has it."""
         if self.n_folds is not None:
             result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.metadata)
             return result_of_folds.mean, result_of_folds.trees
@@ -156,7 +152,6 @@ def search(
 
     measured     : how settings are measured
     base         : settings of the first trial, which always runs; later trials replace the searched settings in it
-    space        : the searched settings
     trials       : of the interrupted search that this one resumes; they and their seconds count
     most_trials  : None: no limit
     most_seconds : None: no limit; a trial under way when the time is up is dropped

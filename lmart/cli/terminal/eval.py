@@ -239,16 +239,7 @@ def _by_rows(
     best: set[tuple[int, int]],
     width: int | None,
 ) -> list[Table]:
-    """Return tables of a line for each name, as many as the labels need at this width.
-
-    title     : of the names
-    names     : of the lines
-    otherwise : names to take where shortened ones are not distinct
-    labels    : of the columns
-    cells     : by name, then by label
-    best      : places of the best numbers: row, column
-    width     : of the terminal; None: one table as wide as it needs
-    """
+    """Return tables of a line for each name, as many as the labels need at this width."""
     widths = [max(map(len, column)) for column in zip(labels, *cells, strict=True)]
     room = (width or 0) - sum(widths) - GAP * len(widths)
     if room < SHORTEST_NAME:  # there will be further tables anyway

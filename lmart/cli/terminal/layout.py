@@ -111,7 +111,6 @@ class Table:
     def lines(self, sheet: Sheet, bars: Sequence[float] = (), least: int = 0) -> list[str]:
         """Return aligned lines, the header first: names are shortened to fit, and bars follow where there is room.
 
-        sheet : the output
         bars  : from 0 to 1, one for each row; (): none
         least : the least width of the first column
         """
@@ -161,7 +160,6 @@ def bar(share: float, length: int, sheet: Sheet) -> str:
 
     share  : the part that is filled, from 0 to 1; above 0 there is always a mark
     length : in columns
-    sheet  : the output
     """
     eighths = min(max(round(share * length * 8), int(share > 0)), length * 8)
     if not sheet.unicode:
@@ -177,7 +175,6 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
 
     values : in their order; several of them share a character when there are more than `length`
     length : the most characters
-    sheet  : the output
     """
     levels = LEVELS[sheet.unicode]
     values = [None if value is None else math.ldexp(value, -60) for value in values]  # exact, and sums stay finite

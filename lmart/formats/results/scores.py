@@ -27,9 +27,7 @@ def read_scores(
 ) -> Float64Array:
     """Read one finite number a line, float64[n]; gzip, zstd, CRLF, comments and a last line without its end are taken.
 
-    path        : the file; '-': standard input
     n_documents : how many there must be, the rows of `source`; None: any number
-    source      : the data they belong to, for messages
     largest     : the largest score, or its negative, that is taken
     DataError names the line and the token that is no such number, or both counts when they differ.
     """

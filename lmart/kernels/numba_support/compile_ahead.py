@@ -130,7 +130,6 @@ class Planned(NamedTuple):
 def start(command: str, threads: int) -> None:
     """Begin to compile the missing kernels of a command's plain form, in forks of this process.
 
-    command : train, predict, eval or convert
     threads : of the command; as many processes compile, this process included
     Call it while this process has one thread. Without a fork, kernels are compiled when they are called.
     """

@@ -191,9 +191,8 @@ def write_gradients_of_query(
     q        : the query, of at least two documents, in
     queries  : all queries, in
     query    : the documents of this query; gradients and hessians are scratch, the rest is in
-    orders   : key, number and rank weights of the orders, in
+    orders, buffers : as in `add_orders_of_query`
     settings : sigma and normalize are read, in
-    buffers  : scratch
     pairs    : gradients[0] and hessians[0] are 0, in; the rest is scratch
     output   : float64[n_documents], by row, out for the rows of this query
     """

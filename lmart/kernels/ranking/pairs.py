@@ -187,8 +187,7 @@ def write_gradients_of_query(
 
     q         : the query, in
     queries   : all queries, ranked by score, in
-    weighting : how the pairs are weighted, in
-    settings  : truncation, sigma and normalize, in
+    weighting, settings : as in `add_pairs`
     scratch   : float64[8, >= documents of the query]
     output    : float64[n_documents], by row, out for the rows of this query
     Separate from its caller, because in a kernel that allocates arrays every slice costs a reference count.
@@ -233,8 +232,7 @@ def pair_gradients(
     """Write each document's gradient and hessian of a cost that is a weighted sum over pairs.
 
     queries   : all queries, ranked by score; those of weight 0 get zeros, in
-    weighting : how the pairs are weighted, in
-    settings  : truncation, sigma and normalize, in
+    weighting, settings : as in `add_pairs`
     first_query, last_query : the queries first_query..last_query - 1 are worked on, in
     output    : float64[n_documents], by row, out, overwritten for these queries
     Equation: the sums over pairs of `add_pairs_of_rank`, weighted by `write_weights`, with the factors of

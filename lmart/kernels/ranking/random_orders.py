@@ -98,8 +98,7 @@ def count_keys_from(keys: Float32Array, n_padded: int, bits: int) -> int:
 def find_bounds(keys: Float32Array, n_padded: int, n_wanted: int, n_most: int, guess: int) -> tuple[int, int]:
     """Return (bound, bound) if n_wanted to n_most keys reach some bound; else the bounds between which the count jumps.
 
-    keys     : float32[>= n_padded], in
-    n_padded : int64, whole LANES, in
+    keys, n_padded : as in `count_keys_from`
     n_wanted, n_most : int64, 0 < n_wanted <= n_most, in
     guess    : int64, bits of a bound to start from, between SMALLEST_KEY and INFINITE_KEY, in
 

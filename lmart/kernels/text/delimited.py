@@ -58,8 +58,7 @@ def _truth_word(text: UInt8Array, start: int, delimiter: int) -> tuple[float, in
     """Return 1 or 0, and where the field ends, for a field that says `true` or `false`; 0 and `start` for others.
 
     text      : uint8[...], in; letters of any case
-    start     : int64, where the field starts
-    delimiter : int64, the byte that ends a field, as a line end does
+    start, delimiter : as in `_missing_word`
     """
     p = start
     while text[p] > 32 and text[p] != delimiter:

@@ -68,8 +68,7 @@ def resolve_columns(columns: Int32Array, start: int, stop: int, resolved: Int32A
 def renumber_columns(columns: Int32Array, start: int, stop: int, new_numbers: Int32Array) -> None:
     """Replace each column c of columns[start:stop] by new_numbers[c].
 
-    columns     : int32[n_cells], in and out
-    start, stop : int64, the cells of this call
+    columns, start, stop : as in `resolve_columns`
     new_numbers : int32[n_columns], in
 
     Parallel: the caller runs ranges of cells side by side.

@@ -172,13 +172,10 @@ def write_table_rows(
 ) -> int:
     """Write rows as lines of a table, a missing value as an empty field, or nan alone in a line; return how many bytes.
 
-    rows        : RowsToWrite, in
-    start, stop : int, the rows to write
+    rows, start, stop, powers, out : as in `write_letor_rows`
     n_features  : int, the number of columns of features
     delimiter   : int, the character between fields
     is_missing  : bool, whether the field of a feature that a row has no cell for is empty; else it is 0
-    powers      : uint64[617, 2], in, of `shortest_decimals.powers_of_ten`
-    out         : uint8, out, long enough for the text and MARGIN bytes more
     Parallel: each call writes only its own `out`. Cost: O(rows * features + bytes).
     """
     p = _ZERO

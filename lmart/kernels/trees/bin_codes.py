@@ -132,8 +132,7 @@ def list_other_bins(
 ) -> None:
     """Write, row by row, bin_offsets[f] + bin of every feature f whose bin is not its most frequent bin.
 
-    bins               : uint8[m, n], in
-    most_frequent_bins : uint8[m], in
+    bins, most_frequent_bins : as in `count_other_bins`
     bin_offsets        : int64[m + 1], where the bins of each feature start in a histogram, in
     row_offsets        : int64[n + 1], sums of the row lengths that `count_other_bins` wrote, in
     start, stop        : int64, the rows of this call

@@ -39,8 +39,7 @@ def count_row_cells(rows: SharedColumnRows, numbers: Int64Array, missing: Int64A
     """Add to each column how many of its written cells in a sample of rows are numbers and missing.
 
     rows    : SharedColumnRows, in
-    numbers : int64[n_columns], cells that are not nan, in and out
-    missing : int64[n_columns], cells that are nan, in and out
+    numbers, missing : as in `count_cells`
     """
     offsets, column_starts, columns, values = rows.offsets, rows.column_starts, rows.columns, rows.values
     for row in range(len(column_starts)):
@@ -143,8 +142,7 @@ def cut_range(
     """Cut the distinct values start:stop into at most n_bins bins of about equal counts; return the number of edges.
 
     values      : float64[n_distinct], ascending, in
-    counts      : int64[n_distinct], how often each value occurs, in
-    start, stop : int64, the values to cut
+    counts, start, stop : as in `mark_heavy_values`
     n_bins      : int64, >= 1
     edges       : float64[...], new edges are appended, in and out
     n_edges     : int64, edges so far

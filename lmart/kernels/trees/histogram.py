@@ -49,11 +49,9 @@ def pack_gradients(
 ) -> int:
     """Write the packed gradient and hessian of rows start:stop; return the largest hessian of these rows in units.
 
-    gradients      : float64[n], in
-    hessians       : float64[n], >= 0, in
+    gradients, hessians, start, stop : as in `sum_magnitudes`
     gradient_scale : float64, units of the high half in a gradient of 1
     hessian_scale  : float64, units of the low half in a hessian of 1
-    start, stop    : int64, the rows of this call
     packed         : int64[n], out; start:stop is overwritten
 
     Equation: round(gradient * gradient_scale) << 32 + round(hessian * hessian_scale).
@@ -223,9 +221,7 @@ def subtract_histogram(
     parent             : int64[n_bins], packed sums, complete, in; parent - child, exactly, out
     child              : int64[n_bins], packed sums, in; the most frequent bins are filled in
     child_total        : int64, packed sum of the child
-    bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1], in
-    most_frequent_bins : uint8[m], counted from the feature's first bin, in
-    first, last        : int64, the features of this call
+    bin_offsets, most_frequent_bins, first, last : as in `complete_histogram`
 
     Parallel: the caller runs ranges of features side by side.
     """

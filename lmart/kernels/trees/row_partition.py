@@ -66,10 +66,7 @@ def partition_rows(
     """Move the documents of start:stop that go left to documents[start:], write the others to right[start:].
 
     Both keep their order; returns how many go left.
-    bins         : uint8[n], the bin of each row in the split's feature, in
-    split_bin    : int64, a document goes left when its bin <= split_bin
-    missing_bin  : int64, the bin of missing values
-    missing_left : bool, whether a missing value goes left
+    bins, split_bin, missing_bin, missing_left : as in `count_children`
     documents    : int32[n_leaf], rows of the leaf, in and out
     start, stop  : int64, the documents of this call
     right        : int32[n_leaf], out

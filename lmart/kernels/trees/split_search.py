@@ -87,10 +87,8 @@ def best_split(
     """Return one feature's best split that leaves min_documents on each side; its gain is -inf without a split.
 
     histogram     : int64[n_bins], packed sums, complete, in
-    counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
+    counts, total, search : as in `_best_cut`
     feature       : int64
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch, in
     min_documents : int64
     low, high     : float64, bounds of the leaf values, in units of gradients by units of hessians; not read without
                     constraints
@@ -134,8 +132,7 @@ def best_of_features(
     """Return the split of the feature with the highest gain; its gain is -inf without a split.
 
     histogram   : int64[n_bins], packed sums, complete, in
-    total       : int64, packed sum of the leaf
-    search      : SplitSearch, in
+    total, search : as in `_best_cut`
     low, high   : float64, bounds of the leaf values, in units of gradients by units of hessians
     first, last : int64, the features to choose from
     split_gains : float64[m], in units, the highest gain of each feature, -inf for those that are not allowed, in
@@ -193,8 +190,7 @@ def find_best_splits_of_children(
     smaller       : int64[n_bins], packed sums of the smaller child, in; the most frequent bins are filled in
     larger_total  : int64, packed sum of the larger child
     smaller_total : int64, packed sum of the smaller child
-    search        : SplitSearch without constraints, in
-    first, last   : int64, the features of this call
+    search, first, last : as in `find_best_split`, without constraints
     split_gains   : float64[2, m], in units, -inf without a split: of the larger child, then of the smaller, out;
                     float64[1, m]: the smaller child is not searched, and both splits are those of the larger
 
@@ -238,8 +234,7 @@ def find_best_constrained_split(
     total       : int64, packed sum of the leaf
     search      : SplitSearch with constraints, in
     low, high   : float64, bounds of the leaf values, in units of gradients by units of hessians
-    first, last : int64, the features of this call
-    split_gains : float64[m], in units, -inf without a split, out
+    first, last, split_gains : as in `find_best_split`
 
     Documents are not counted. Parallel: the caller runs ranges of features side by side. Cost: O(bins).
     """
@@ -263,11 +258,9 @@ def count_feature(
 ) -> tuple[SplitFields, SplitFields]:
     """Write the gain of a feature whose documents were counted; return its best split, and the best split of all now.
 
-    histogram     : int64[n_bins], packed sums, complete, in
+    histogram, feature : as in `best_split`
     counts        : int64[>= bins of the feature], documents of the leaf in each bin, in
-    feature       : int64
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch, in
+    total, search : as in `_best_cut`
     min_documents : int64, of each side of the feature's split
     bounds        : (float64, float64), of the leaf values, in units of gradients by units of hessians
     split_gains   : float64[m], in units, the highest gain of each feature; that of `feature` is overwritten
@@ -318,11 +311,9 @@ def add_split_gains(
     """Add a leaf's gain of each split of features first:last, where the leaf allows it.
 
     histogram     : int64[n_bins], packed sums, complete, in
-    counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch without constraints, in
+    counts, total : as in `_best_cut`
+    search, first, last : as in `find_best_split`
     min_documents : int64, 0 when there is more than one feature
-    first, last   : int64, the features of this call
     split_gains   : float64[2, n_bins], in units, by the bin that a split is behind, in and out: [0] missing values go
                     right, [1] left; untouched without a split
 

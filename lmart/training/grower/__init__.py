@@ -27,14 +27,10 @@ def grow_tree(
     """Return a tree of at most `max_leaves` leaves, or None when no split has a positive gain.
 
     source     : the documents, all in leaf 0
-    edges      : the bins of m features
-    units      : of the packed sums
     settings   : the form of the tree and its limits
-    pool       : the workers
     histograms : buffers to use, empty or from the tree before; None: new ones
     directions : int8[m]: 1 where the score may only rise with the feature, -1 where it may only fall, 0 elsewhere;
                  None: no constraints, as it must be for oblivious trees
-    allowed_features : bool[m], those to split on; None: all
 
     Leaf values are -G / (H + l2) times the learning rate, one Newton step (Burges 2010, section 7).
     """

@@ -26,7 +26,6 @@ AHEAD = 4  # leaves expanded at a time for each worker, where there is more than
 class Expander:
     """Splits leaves and finds the best split of each child, several leaves per call.
 
-    params : what to grow the tree from, and how
     finder : of the best splits; None: one for `params`
 
     The result does not depend on the order of expansion, so likely next leaves are expanded speculatively.
@@ -152,7 +151,6 @@ class Candidates:
 def grow_best_first(params: GrowParams, expander: Expander | None = None) -> GrownTree | None:
     """Split the leaf with the highest gain up to `max_leaves` leaves or no positive gain; None without a split.
 
-    params   : what to grow the tree from, and how
     expander : of its leaves; None: one for `params`
     By level: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
     """

@@ -36,32 +36,23 @@ class LeafSource(Protocol):
         ...
 
     def cost(self, leaf: int) -> int:
-        """Return the cost of summing the histogram of a leaf, in any unit.
-
-        leaf : number of the leaf
-        """
+        """Return the cost of summing the histogram of a leaf, in any unit."""
         ...
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
         """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
 
-        leaf : number of the leaf
         out  : int64[n_bins], overwritten
-        pool : the workers
         """
         ...
 
     def n_documents(self, leaf: int) -> int:
-        """Return the number of documents, also of those that are not in the sums.
-
-        leaf : number of the leaf
-        """
+        """Return the number of documents, also of those that are not in the sums."""
         ...
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
         """Return whether a split would leave min_documents on each side.
 
-        leaf          : number of the leaf
         split         : how it would be split
         min_documents : fewest documents of a side
         """
@@ -75,13 +66,7 @@ class LeafSource(Protocol):
         ...
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
-        """Give the documents of a leaf to the new leaves `left` and `right`.
-
-        leaf        : number of the leaf
-        left, right : new numbers, of its children
-        split       : how it is split
-        pool        : the workers
-        """
+        """Give the documents of a leaf to the new leaves `left` and `right`."""
         ...
 
 
@@ -109,7 +94,6 @@ class Partition:
         bins              : uint8[n_rows], the bin of each row in the split's feature
         split             : the split
         missing_bin       : the bin of missing values of this feature
-        pool              : the workers
         """
         first, last = self.bounds[leaf]
         documents, right_documents = self.documents[first:last], self._right[first:last]
@@ -135,8 +119,6 @@ class Partition:
 class RowNarrowing:
     """Leaves features that a tree may not split on out of the rows that histograms are summed from.
 
-    binned : the documents
-
     Its buffers are used again from tree to tree. Pages that nothing is written to take no memory.
     """
 
@@ -148,8 +130,6 @@ class RowNarrowing:
         """Return the rows of documents, None where all their bins cost less than copying some of them.
 
         documents : int32[k], rows, ascending
-        allowed   : bool[m], the features to split on
-        pool      : the workers
         """
         binned = self._binned
         in_feature = binned.n_documents - binned.bin_counts.max(axis=1)  # other bins
@@ -168,7 +148,6 @@ class RowNarrowing:
 class LocalLeaves:
     """A LeafSource over the binned documents in this process's memory.
 
-    binned    : the documents
     packed    : int64[n], packed gradient and hessian of each document
     sampled   : int32[k], the rows that are in the sums
     unsampled : int32[n - k], those that only follow and are counted

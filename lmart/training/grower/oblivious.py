@@ -30,7 +30,6 @@ Call = tuple[Leaf, int, int, Int64Array | None]  # a leaf, the numbers of its ch
 def grow_oblivious(params: GrowParams, level: Level | None = None) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
-    params : what to grow the tree from, and how
     level  : splits the leaves; None: that of `params`
     A leaf stays as it is where a child would have fewer than `min_documents` or less than `min_hessian`. Levels are
     added to `max_depth`, or until no split has a positive gain. Source: Kohavi 1994 (oblivious decision graphs);
@@ -51,10 +50,7 @@ def grow_oblivious(params: GrowParams, level: Level | None = None) -> GrownTree 
 
 
 class Level:
-    """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split.
-
-    params : what to grow the tree from, and how
-    """
+    """Splits the leaves of a tree, one level at a time. Leaves with a histogram are those that may be split."""
 
     def __init__(self, params: GrowParams) -> None:
         self._params, self._source, self._edges, self._pool = params, params.source, params.edges, params.pool

@@ -26,7 +26,6 @@ def feature_ranges(edges: BinEdges, pool: WorkerPool, n_leaves: int = 1) -> list
     """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work.
 
     edges    : the bins of the features
-    pool     : the workers
     n_leaves : leaves in whose histograms a piece of work goes through its features; for several, ranges are shorter
     """
     m = edges.n_features

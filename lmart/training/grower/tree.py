@@ -248,10 +248,8 @@ def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: Work
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:
     """Give the children of a leaf their histograms; return the larger and the smaller child.
 
-    source : the documents
     leaf   : a leaf with children and a histogram
     buffer : int64[n_bins], of any content
-    pool   : the workers
 
     The smaller child's histogram is summed in `buffer`. The larger child gets the leaf's own histogram: the caller
     still has to subtract that of the smaller one from it.
@@ -275,7 +273,6 @@ def run_by_size(
     function    : works on one leaf
     calls       : its arguments for each leaf
     n_documents : documents of each leaf
-    pool        : the workers
     """
     side_by_side = []
     for n, call in sorted(zip(n_documents, calls, strict=True), key=itemgetter(0), reverse=True):

@@ -79,10 +79,6 @@ class Objective(ABC):
     def _write(self, scores: Float64Array, round_number: int, out: Gradients) -> None:
         """Write the derivatives of each query's cost times its weight; zeros where the weight is 0.
 
-        scores       : float64[n_documents]
-        round_number : from 1, for what is drawn by chance
-        out          : float64[n_documents] each, overwritten
-
         The result may depend on these, the task and the seed alone: not on threads, nor on earlier calls.
         """
 
@@ -109,7 +105,6 @@ class Objective(ABC):
     def compute_gradients(self, scores: Float64Array, round_number: int = 1) -> Gradients:
         """Return the gradients and hessians at the given scores, float64[n_documents].
 
-        scores       : float64[n_documents]
         round_number : from 1; objectives that draw by chance draw anew each round
         """
         task = self.task
@@ -164,6 +159,5 @@ def round_key(seed: int, round_number: int) -> np.uint64:
     """Return the 64-bit key of a round's random numbers, which differs from that of the row sample of its tree.
 
     seed         : of the ranker
-    round_number : from 1
     """
     return np.uint64(bit_mixing.mix_bits(np.uint64(bit_mixing.round_key(seed, round_number))))

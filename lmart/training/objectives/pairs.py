@@ -25,8 +25,6 @@ MU = 10.0  # lambdaloss: factor of the weight that depends on the rank distance,
 class PairObjective(Objective):
     """A weighted sum over pairs of which the upper document is above the truncation.
 
-    task : the training set, with the settings of the ranker
-
     The gradients of a query sum to exactly 0 unless rows have weights of their own.
     """
 

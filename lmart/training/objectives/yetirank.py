@@ -18,8 +18,6 @@ MOST_RANKS = 200  # 0.85^200 rounds to 0 in the fixed-point sums of pairs
 class YetiRank(Objective):
     """Pairs of neighbours in random orders by score plus noise, so that documents of similar score form pairs.
 
-    task : the training set, with the settings of the ranker
-
     Each round draws ORDERS orders of every query by sigma s + ln(r / (1 - r)), r uniform in (0, 1). The pair at ranks
     k and k + 1 of one of them has the weight FADING^k |y_i - y_j| / ORDERS, y the labels divided by the highest label
     of the query, and the cost weight x log(1 + exp(-sigma (s_i - s_j))), i the better document, s the scores without

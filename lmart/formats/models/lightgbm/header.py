@@ -104,8 +104,6 @@ def linear_refusal(number: int) -> str:
 def read_names(head: Header, rest: Sequence[bytes], path: str) -> list[str]:
     """Return the name of each column.
 
-    head : the lines before the trees
-    path : what to call the file in messages
     rest : the lines after the trees. Old versions wrote names with blanks in them as they are; the importances there
            tell such names apart.
     """
@@ -152,7 +150,6 @@ def _join_names(words: list[str], rest: Sequence[bytes], n: int) -> list[str]:
 def gain_of(head: Header, rest: Sequence[bytes]) -> str | None:
     """Return the gain of labels as text; None when the file does not say, or it is no gain of lmart.
 
-    head : the lines before the trees
     rest : the lines after the trees: settings without a table mean LightGBM's own, for objectives that rank
     """
     ranks = (head.text("objective") or "").split()[:1] in (["lambdarank"], ["rank_xendcg"])

@@ -60,7 +60,6 @@ class WrittenTrees(NamedTuple):
 def prepare(ensemble: Ensemble, target: Target = TARGET, base_as_tree: bool = False) -> WrittenTrees:
     """Return the ensemble as XGBoost has it; ModelError when it cannot hold it.
 
-    ensemble     : the model
     target       : what takes the names of the features
     base_as_tree : whether the base score becomes a first tree of one leaf, for formats that have none
     """
