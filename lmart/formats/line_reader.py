@@ -42,17 +42,17 @@ def read_lines(path: str, comment: re.Pattern[bytes] = COMMENT, empty: str | Non
     DataError as `open_input`, for such an empty line, and for a line above LONGEST_LINE bytes.
     """
     gap = 0  # the first of the empty lines after what was yielded last; 0: none
-    for first, whole in _whole_lines(path):
-        if not whole.strip(BLANKS + b"\n"):
+    for first, text in _whole_lines(path):
+        if not text.strip(BLANKS + b"\n"):
             gap = gap or first
             continue
-        raw = whole.split(b"\n")
+        raw = text.split(b"\n")
         n_short = len(raw)
-        if len(whole) > LONGEST_LINE and max(map(len, raw)) > LONGEST_LINE:
+        if len(text) > LONGEST_LINE and max(map(len, raw)) > LONGEST_LINE:
             n_short = next(i for i, line in enumerate(raw) if len(line) > LONGEST_LINE)
         found = Lines([line.strip(BLANKS) for line in raw[:n_short]], range(first, first + n_short))
         fault = None
-        if gap or b"#" in whole or b"" in found.texts:
+        if gap or b"#" in text or b"" in found.texts:
             found, gap, fault = _without_comments(found, comment, gap, None if empty is None else (empty, path))
         if found.texts:
             yield found

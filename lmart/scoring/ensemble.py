@@ -272,8 +272,8 @@ def _bounds_unsound(flat: FlatTrees) -> BoolArray:
     node = np.repeat(np.arange(len(counts)), counts)
     is_first = np.zeros(len(flat.bounds), np.bool_)
     is_first[flat.bound_offsets[:-1][counts > 0]] = True
-    before = np.where(is_first, flat.thresholds[node], np.concatenate([np.zeros(1), flat.bounds])[:-1])
-    wrong = ~np.isfinite(flat.bounds) | ~(flat.bounds > before)
+    lower = np.where(is_first, flat.thresholds[node], np.concatenate([np.zeros(1), flat.bounds])[:-1])
+    wrong = ~np.isfinite(flat.bounds) | ~(flat.bounds > lower)
     return np.bincount(node[wrong], minlength=len(counts)) > 0
 
 

@@ -45,7 +45,7 @@ class Explainer:
 
     def __init__(self, ensemble: Ensemble, path: str | None = None) -> None:
         documents = [_leaf_documents(tree) for tree in ensemble.trees]
-        if any(one is None for one in documents):
+        if any(document is None for document in documents):
             raise ModelError(
                 "does not say how many documents each leaf had ('leaf_documents'), without which no score can be "
                 "explained; train the model with lmart, or score without",
@@ -58,8 +58,8 @@ class Explainer:
                 path,
             )
         self.ensemble = ensemble
-        known = [one for one in documents if one is not None]
-        leaf_documents = np.concatenate([np.zeros(0, np.int64), *known]).astype(np.int64, copy=False)
+        counted = [document for document in documents if document is not None]
+        leaf_documents = np.concatenate([np.zeros(0, np.int64), *counted]).astype(np.int64, copy=False)
         flat = flatten(ensemble.trees)
         if ensemble.average:
             flat = replace(flat, leaf_values=flat.leaf_values / max(len(ensemble.trees), 1))

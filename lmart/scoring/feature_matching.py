@@ -46,11 +46,11 @@ class FeatureMatcher:
         May be called again with more columns than before; names of features that the model lacks are added to
         `unknown`.
         """
-        known = len(self._map)
-        if len(feature_ids) > known:
-            numbers = [int(index) for index in feature_ids[known:]]
-            texts = list(map(str, numbers)) if feature_names is None else list(feature_names[known:])
-            if not known and (feature_names is None) != (self._by_name is None):
+        n_mapped = len(self._map)
+        if len(feature_ids) > n_mapped:
+            numbers = [int(index) for index in feature_ids[n_mapped:]]
+            texts = list(map(str, numbers)) if feature_names is None else list(feature_names[n_mapped:])
+            if not n_mapped and (feature_names is None) != (self._by_name is None):
                 self.half_named = "model" if feature_names is None else "data"
                 if feature_names is not None and any(is_index(text) and int(text) in self._by_id for text in texts):
                     self.half_named = None

@@ -41,27 +41,27 @@ def match_columns(
         matcher = match_dataset(ensemble, judged)
         _tell(ensemble, matcher, judged.source, strict, bool(matcher.tables))
         return judged.features, matcher.known_columns
-    given = features_of(features, "features", chosen)
-    if not given.by_label:
-        refuse_other_width(len(given.ids), ensemble, "features")
-        return given.read(np.arange(len(given.ids))), np.arange(len(given.ids), dtype=np.int32)
+    columns = features_of(features, "features", chosen)
+    if not columns.by_label:
+        refuse_other_width(len(columns.ids), ensemble, "features")
+        return columns.read(np.arange(len(columns.ids))), np.arange(len(columns.ids), dtype=np.int32)
     matcher = FeatureMatcher(ensemble)
-    column_map = matcher.column_map(given.ids, names_beside(given.ids, given.names, ensemble))
-    matcher.tables = {"features": given.ids}
-    known = np.flatnonzero(column_map >= 0)  # other columns need not be numbers
-    if len(known):
+    column_map = matcher.column_map(columns.ids, names_beside(columns.ids, columns.names, ensemble))
+    matcher.tables = {"features": columns.ids}
+    matched = np.flatnonzero(column_map >= 0)  # other columns need not be numbers
+    if len(matched):
         others = zip(matcher.unknown, np.flatnonzero(column_map < 0).tolist(), strict=True)
-        matcher.unknown = [name for name, place in others if strict or not _is_no_feature(given, name, place)]
+        matcher.unknown = [name for name, place in others if strict or not _is_no_feature(columns, name, place)]
     _tell(ensemble, matcher, "features", strict, chosen is None)
-    return given.read(known), column_map[known]
+    return columns.read(matched), column_map[matched]
 
 
-def _is_no_feature(given: GivenFeatures, name: str, place: int) -> bool:
+def _is_no_feature(columns: GivenFeatures, name: str, place: int) -> bool:
     """Return whether a column is named as labels and ids usually are, or holds text."""
     if name.lower() in USUAL:
         return True
     try:
-        rows = given.read(np.array([place]))
+        rows = columns.read(np.array([place]))
         rows.between(0, min(1, len(rows)))
     except ArrayError:
         return True

@@ -103,7 +103,7 @@ def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -
 
 def _pairs(first: Ensemble, second: Ensemble) -> list[tuple[Tree, Tree]]:
     """Return the trees that split, one of each model; a tree of one leaf may stand for the base score."""
-    ours, theirs = ([tree for tree in one.trees if tree.n_leaves > 1] for one in (first, second))
+    ours, theirs = ([tree for tree in model.trees if tree.n_leaves > 1] for model in (first, second))
     if len(ours) != len(theirs):
         raise ModelError(f"{len(ours):,} trees split, but {len(theirs):,} of what was written")
     return list(zip(ours, theirs, strict=True))
@@ -123,7 +123,7 @@ def _differ(
     """
     places = [_leaf_order(tree) for tree in pair]
     # An average may be written as a sum of trees with divided leaf values.
-    divisors = [float(len(one.trees)) if one.average else 1.0 for one in models]
+    divisors = [float(len(model.trees)) if model.average else 1.0 for model in models]
     ours, theirs = (replace(t, leaf_values=t.leaf_values / d) for t, d in zip(pair, divisors, strict=True))
     pair = (ours, theirs)
     allowed = ROUNDING * float(np.abs(pair[0].leaf_values).max())
@@ -132,10 +132,10 @@ def _differ(
     reached = []
     for tree, ensemble, place in zip(pair, models, places, strict=True):
         values = place.astype(np.float64) if by_place else tree.leaf_values
-        one = replace(
+        averaged = replace(
             ensemble, trees=(replace(tree, leaf_values=values),), base_score=0.0, sums="float64", average=False
         )
-        reached.append(Scorer(one).score(rows, column_map, pool))
+        reached.append(Scorer(averaged).score(rows, column_map, pool))
     return np.asarray(np.abs(reached[0] - reached[1]) > (0.0 if by_place else allowed))
 
 

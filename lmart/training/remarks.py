@@ -86,12 +86,13 @@ def after_training(
             yield Remark("no round is better than what the run started from, so no tree is added to the model", True)
     if settings.patience is None or not result.validation:
         return
-    used_up = [(number, one) for number, one in enumerate(result.rankers, 1) if one.stopped == "trees" and one.trees]
+    numbered = list(enumerate(result.rankers, 1))
+    used_up = [(number, part) for number, part in numbered if part.stopped == "trees" and part.trees]
     if used_up:  # one line for all: the ranker that was best at the latest round
-        number, one = max(used_up, key=lambda pair: pair[1].trees / pair[1].rounds)
+        number, part = max(used_up, key=lambda pair: pair[1].trees / pair[1].rounds)
         several = len(result.rankers) > 1
         ranker = f"{len(used_up)} of {len(result.rankers)} rankers used up their trees; ranker {number}: " * several
-        text = unfinished(one.trees, one.rounds, settings.patience, f"{ranker}{settings.measure}")
+        text = unfinished(part.trees, part.rounds, settings.patience, f"{ranker}{settings.measure}")
         if text is not None:
             yield Remark(text)
 
@@ -99,11 +100,11 @@ def after_training(
 def _rankers_without_trees(result: TrainResult, settings: ResolvedSettings) -> Iterator[Remark]:
     if len(result.rankers) == 1 or not result.rounds:  # another remark says so
         return
-    for number, one in enumerate(result.rankers, 1):
-        if one.trees:
+    for number, part in enumerate(result.rankers, 1):
+        if part.trees:
             continue
-        ranker = f"ranker {number} of {len(result.rankers)}, {one.objective},"
-        if one.rounds:
+        ranker = f"ranker {number} of {len(result.rankers)}, {part.objective},"
+        if part.rounds:
             yield Remark(
                 f"{ranker} has no tree: no round of it is better than the initial scores by {settings.measure}"
             )

@@ -39,10 +39,10 @@ def resolve_for(
     DataError when a label is above the largest one that is given, as in err@10(max=5).
     """
     every = (train_set, *others)
-    scale = max(grade_scale(one.labels) for one in every)
+    scale = max(grade_scale(dataset.labels) for dataset in every)
     facts = DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions, with_validation=bool(others))
     resolved = resolve(settings, facts)
-    refuse_above_largest(resolved, [(one.source, one.labels, one.input_rows) for one in every])
+    refuse_above_largest(resolved, [(dataset.source, dataset.labels, dataset.input_rows) for dataset in every])
     return resolved
 
 

@@ -146,7 +146,7 @@ class LocalTrainingScores(LocalScores):
 
     def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
         """Return how far scores are apart within queries, as `spread`."""
-        return [spread(one, self._query_offsets) for one in kept if not isinstance(one, int)]
+        return [spread(scores, self._query_offsets) for scores in kept if not isinstance(scores, int)]
 
     def add(self, grown: GrownTree) -> None:
         """Add the leaf values of a tree to the scores of its documents."""

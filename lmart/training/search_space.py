@@ -62,9 +62,9 @@ DIMENSIONS = (
 )
 
 
-def dimensions(given: Sequence[str]) -> tuple[Dimension, ...]:
+def dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
     """Return the dimensions to search when the settings `given` are fixed."""
-    return tuple(dimension for dimension in DIMENSIONS if dimension.name not in given)
+    return tuple(dimension for dimension in DIMENSIONS if dimension.name not in names)
 
 
 def is_number(value: object) -> bool:

@@ -162,11 +162,11 @@ def search(
     """
     load_optuna()
     all_trials = list(trials)
-    began = time.monotonic() - math.fsum(trial.seconds for trial in trials)
+    search_start = time.monotonic() - math.fsum(trial.seconds for trial in trials)
 
     def out_of_time() -> bool:
         """Return whether the time is up; the first trial always runs."""
-        return most_seconds is not None and bool(all_trials) and time.monotonic() - began >= most_seconds
+        return most_seconds is not None and bool(all_trials) and time.monotonic() - search_start >= most_seconds
 
     def watch(fold: int, report: RoundReport) -> None:
         """Hand on the report of a round, and end the trial when the time is up."""
@@ -214,7 +214,7 @@ def propose(
     facts = DataFacts(0, 0, with_positions=with_positions)
     study = optuna.create_study(direction="maximize")
     for trial in trials:
-        if any(trial.values[one.name] is None for one in space if not one.choices):
+        if any(trial.values[dimension.name] is None for dimension in space if not dimension.choices):
             continue  # the estimator knows only numbers
         # The first trial may lie outside the ranges.
         places = {dimension.name: dimension.nearest(trial.values[dimension.name]) for dimension in space}

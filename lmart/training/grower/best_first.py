@@ -139,8 +139,8 @@ class Candidates:
 
     def renew(self) -> None:
         """Place all leaves again, after some got other splits."""
-        before, self._heap = self._heap, []
-        for *_, number, leaf in before:
+        previous, self._heap = self._heap, []
+        for *_, number, leaf in previous:
             self.add(number, leaf)
 
     def take_first(self) -> None:
@@ -173,6 +173,6 @@ def grow_best_first(params: GrowParams, expander: Expander | None = None) -> Gro
             expander.expand(leaves)
         else:
             expander.split(leaf)
-        if any(one.children is None for one in leaves):  # the expander has given it another split instead
+        if any(leaf.children is None for leaf in leaves):  # the expander has given it another split instead
             candidates.renew()
     return tree.finish(params)

@@ -58,7 +58,7 @@ class LeafSource(Protocol):
         """
         ...
 
-    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
+    def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
 
         asked : numbers of leaves, and features
@@ -215,9 +215,9 @@ class LocalLeaves:
             )
         return n_left, n_right
 
-    def bin_counts(self, asked: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
+    def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
-        return [self._bin_counts(*one) for one in asked]
+        return [self._bin_counts(*leaf_feature) for leaf_feature in leaf_features]
 
     def _bin_counts(self, leaf: int, feature: int) -> Int64Array:
         if leaf == 0 and self.n_documents(0) == self._binned.n_documents:

@@ -136,8 +136,8 @@ class Level:
         """Yield each leaf, its split, and whether both children have `min_hessian` and `min_documents`."""
         for leaf in leaves:
             split = self._split_of(leaf, *best)
-            known = self._known(leaf, split)
-            enough = self._source.has_enough(leaf.number, split, self._min_documents) if known is None else known
+            decided = self._known(leaf, split)
+            enough = self._source.has_enough(leaf.number, split, self._min_documents) if decided is None else decided
             yield leaf, split, enough
 
     def _known(self, leaf: Leaf, split: Split) -> bool | None:

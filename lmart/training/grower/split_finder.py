@@ -95,8 +95,8 @@ class SplitFinder:
 
     def choose(self, found: Sequence[FoundSplit]) -> None:
         """Give leaves their best splits that leave enough documents on each side, or None."""
-        for one in found:
-            one.leaf.split = self.best_with_enough(one)
+        for candidate in found:
+            candidate.leaf.split = self.best_with_enough(candidate)
 
     def _find_constrained(self, leaf: Leaf, pool: WorkerPool) -> FoundSplit:
         """Return the best split of a leaf with a complete histogram that the constraints allow."""
