@@ -297,9 +297,9 @@ def meant(kind: str, word: str, names: Collection[str], by_spelling: bool = True
     """Return what an unknown name may stand for: at most two of the known ones, best first.
 
     kind        : one of NAMES; of any other, such as names of columns, only the spelling counts
-    word        : as it was written
-    known       : the names there are
-    by_spelling : known names that are spelled much like it count, unless another tool has it
+    word        : as the user wrote it
+    names       : those there are
+    by_spelling : names that are spelled much like it count, unless another tool has it
     """
     by_name = {_folded(name): name for name in names}
     rows = [ours.partition(" ") for ours in rows_of(kind, word)]
@@ -312,7 +312,7 @@ def meant(kind: str, word: str, names: Collection[str], by_spelling: bool = True
 def perhaps(kind: str, word: str, names: Collection[str], by_spelling: bool = True) -> str:
     """Return "; perhaps 'x'" or another hint for a name that nobody knows; empty when there is nothing to say.
 
-    kind, word, known, by_spelling : as in `meant`
+    kind, word, names, by_spelling : as in `meant`
     """
     found = meant(kind, word, names, by_spelling=False)
     if not found and kind in ("option", "argument") and (hint := _without(kind, word, names)):
@@ -354,8 +354,8 @@ def _are_swapped(word: str, other: str) -> bool:
 def measure_for(foreign: str, previous: str | None = None) -> str | None:
     """Return the measure that other tools write as NDCG@10, ndcg_cut.10 or PrecisionAt:top=5; None for others.
 
-    foreign : a measure as it was written, or a further cutoff alone
-    before  : the measure before it in a list, whose further cutoffs may follow, as in ndcg_cut.5,10
+    foreign  : a measure as the user wrote it, or a further cutoff alone
+    previous : the measure before it in a list, whose further cutoffs may follow, as in ndcg_cut.5,10
     """
     text = foreign.strip().lower()
     if text.isdecimal() and previous is not None and "@" in previous:

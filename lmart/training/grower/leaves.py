@@ -59,10 +59,7 @@ class LeafSource(Protocol):
         ...
 
     def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
-        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256].
-
-        asked : numbers of leaves, and features
-        """
+        """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         ...
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
