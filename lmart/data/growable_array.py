@@ -15,7 +15,6 @@ class GrowableArray(Generic[Scalar]):
 
     It allocates more than it holds; the operating system provides memory only for what is written. It grows by copying
     to a new array, so views returned earlier keep their memory and their elements.
-    dtype : of the elements
     """
 
     def __init__(self, dtype: type[Scalar]) -> None:

@@ -84,7 +84,6 @@ class SignsOfLife:
 class WorkerActors(Actors):
     """Objects on the workers of a cluster, worked on side by side.
 
-    cluster : they are on
     held    : futures of the objects, which live as long as these
     """
 
@@ -170,11 +169,9 @@ class Cluster:
     """A cluster with a connection to its scheduler.
 
     client          : of `distributed`
-    where           : what messages call it
     on_this_machine : its workers were started by this process, and have the same current folder
 
     run       : name of what this process does with it
-    addresses : of its workers
     """
 
     def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
@@ -285,7 +282,6 @@ class Cluster:
         """Start an object on each worker; return them. Other workers no longer matter.
 
         kind : class of the objects; gets the name of the run and the threads of its worker
-        most : objects that are needed
         """
         self.addresses = self.addresses[:most]
         held = [
@@ -397,7 +393,6 @@ class Cluster:
 def connected(address: Address, security: str | None, threads: int) -> Iterator[Cluster]:
     """Connect to a cluster, or start one on this machine for the time being; LmartError when that fails.
 
-    address  : of the cluster
     security : file of certificates; None: there is no TLS
     threads  : of this process, which the workers that it starts share
     """

@@ -111,7 +111,6 @@ def connect(distributed: Any, scheduler: str, security: str | None, where: str) 
 class LocalCluster(NamedTuple):
     """A cluster of this machine.
 
-    address : of its scheduler
     workers : the processes of its workers
     """
 

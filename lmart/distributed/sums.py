@@ -21,7 +21,6 @@ class PlannedSplit(NamedTuple):
     """A leaf that is to be split.
 
     left, right : new numbers, of its children
-    split       : how it is split
     summed      : the child whose histogram is likely to be asked for; None: neither
     """
 

@@ -54,7 +54,6 @@ def rename_features(ensemble: Ensemble, names: dict[str, str], path: str) -> Ens
     """Return the model with new names; features that are not renamed keep theirs, or are called by their index.
 
     names    : as `read_feature_map` returns them
-    path     : the file they are from
     ModelError when a feature is not in the model, or two would have the same name.
     """
     called = [ensemble.feature_name(column) for column in range(ensemble.n_features)]

@@ -108,7 +108,6 @@ def read_init_scores(path: str, n_documents: int, source: str, input_rows: Int64
     """Read the scores that training starts from, in the form of `read_scores`: float64[n_documents].
 
     path        : the file; '-': standard input
-    n_documents : rows of the data
     source      : the data they belong to, for messages
     input_rows  : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input order
     DataError as `read_scores`, and for a score beyond LARGEST_SCORE.
@@ -121,7 +120,6 @@ def read_positions(path: str, n_documents: int, source: str, input_rows: Int64Ar
     """Read the position that each row was shown at: any word, one a line; equal words are one position.
 
     path        : the file; '-': standard input
-    n_documents : rows of the data
     source      : the data they belong to, for messages
     input_rows  : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input order
     DataError names the line that is empty, has more than one word, or is not text, or both counts when they differ.

@@ -37,8 +37,6 @@ class Messages:
     ) -> None:
         """Pass all further messages to these functions, in place of earlier functions, and the warnings kept so far.
 
-        notice    : gets a notice
-        warning   : gets a warning
         compiling : gets the seconds of compiling so far, and those expected in all, before each kernel that is compiled
         """
         held, self._held = self._held or (), None

@@ -26,7 +26,6 @@ TIE = 1e-12
 class System(NamedTuple):
     """A system and what it reached.
 
-    name      : for people
     per_query : float64[n_queries] by measure, nan where the query is left out
     """
 
@@ -49,7 +48,6 @@ class QueryDifference(NamedTuple):
 class Comparison:
     """A system against a baseline in one measure, over the queries that count in both; None where nothing is defined.
 
-    measure, baseline, system : which
     queries         : that count in both
     left_out        : queries that count in one of them only
     difference      : of the means, system less baseline
@@ -304,7 +302,6 @@ def _count_extreme(rounded: Int64Array, bound: int, seed: int, flips: tuple[int,
 class SystemStatistics:
     """Summaries and comparisons of an evaluation.
 
-    resampling  : how they were drawn
     resamples   : of the bootstrap, as many as were drawn of all queries
     summaries   : one a system, by measure
     comparisons : those of a measure together; empty for one system, or when none were asked for

@@ -116,7 +116,6 @@ class Measure:
 def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     """Parse `ndcg@10`, `map`, `rbp(0.95)@20`, `p@5(rel=2)`, ... in either case; SettingsError says what is wrong.
 
-    text        : the measure
     conventions : of the measure; None: the default
     The brackets may come before or after the cutoff; in `rbp@0.8` the number is the persistence.
     """

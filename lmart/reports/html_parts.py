@@ -51,7 +51,6 @@ def interval(ends: Sequence[float] | None, form: str = ".4f") -> str:
 class Cell(NamedTuple):
     """A cell of a table with a style of its own.
 
-    html  : its content
     style : a class of the style sheet
     """
 

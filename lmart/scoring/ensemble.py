@@ -193,7 +193,6 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
 def node_sums(flat: FlatTrees, of_leaves: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Return the sum of a number of each leaf over the leaves below each inner node, [n_nodes], as the leaves have it.
 
-    flat      : sound trees
     of_leaves : numbers, [n_leaves]
     """
     n_nodes = len(flat.thresholds)
@@ -220,7 +219,6 @@ def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     """Return the first tree (from 0) that is no tree, with what is wrong in words; None when all are sound.
 
     flat       : the trees; their arrays must already agree in length
-    n_features : features of the model
     Checked: numbers finite, columns below `n_features`, children in range, each node and leaf the child of exactly one
     node, every node reachable from its root. Cost: a few passes over the
     nodes, and one step for each level of the deepest tree; no recursion.

@@ -120,7 +120,6 @@ class FeatureMatcher:
     def refuse(self, source: str, strict: bool = False) -> None:
         """Raise DataError when the data does not belong to the model.
 
-        source : what to call the data
         strict : also refuse features that only the data or only the model has
         """
         self.refuse_misfit(source)

@@ -78,7 +78,6 @@ def _gain_shares(trees: Sequence[Tree], n_features: int) -> Float64Array | None:
 def importance_order(found: Importance, contributions: Float64Array | None = None) -> list[int]:
     """Return the features by position, the most important first.
 
-    found         : importance of the features
     contributions : float64[n_features], mean absolute contributions, which then decide; None: the share of gain does
                     where it is known, else the splits
     Of equals the one with more splits is first, then the first in the model.

@@ -83,7 +83,6 @@ def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -
     """Return the second model with the features of the first: by name; by order where names were changed; else by id.
 
     first   : the model that keeps its features
-    second  : what was made of it
     renamed : the name that a feature of the first, by what it is called there, got in the second, where it differs
     ModelError when the second splits on a feature that the first does not have.
     """

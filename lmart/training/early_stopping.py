@@ -21,10 +21,7 @@ class EarlyStopping:
         self.fewest = 0 if (start is not None if may_be_empty is None else may_be_empty) else 1
 
     def update(self, round_number: int, value: float | None) -> bool:
-        """Record the measure of a round; return whether to stop.
-
-        value        : the measure after it
-        """
+        """Record the measure of a round; return whether to stop."""
         if value is not None and value > self.best:
             self.best, self.best_round = value, round_number
         return self.patience is not None and round_number - max(self.best_round, self.fewest) >= self.patience

@@ -43,7 +43,6 @@ class RoundReport:
 class TrainedRanker:
     """A ranker that is trained.
 
-    settings      : it was trained with
     rounds        : trees grown
     trees         : those it holds: up to its best round with early stopping, else all
     stopped       : 'trees' (all its trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
@@ -119,7 +118,6 @@ class LocalFitting:
 class RankerTraining:
     """The training of one ranker.
 
-    fitting         : fits its trees
     number          : of the ranker, from 1
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
@@ -227,7 +225,6 @@ def weights_of_spreads(spreads: Sequence[float]) -> list[float]:
 def weighted(tree: Tree, weight: float) -> Tree:
     """Return a tree with its leaf values multiplied by the weight of its ranker.
 
-    tree   : of the ranker
     weight : as `ranker_weights` gives it
     """
     return replace(tree, leaf_values=tree.leaf_values * weight)

@@ -33,7 +33,6 @@ def resolve_for(
 ) -> ResolvedSettings:
     """Return the settings of a run, worked out from what its data is like.
 
-    train_set  : what is learned from
     others     : the validation sets; all sets have one largest label in expected reciprocal rank
 
     DataError when a label is above the largest one that is given, as in err@10(max=5).

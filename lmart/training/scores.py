@@ -41,10 +41,7 @@ class MeasuredScores(Protocol):
         ...
 
     def add(self, grown: GrownTree) -> None:
-        """Add the leaf values of a tree to the scores of its documents.
-
-        grown : the tree
-        """
+        """Add the leaf values of a tree to the scores of its documents."""
         ...
 
     def measure(self) -> float | None:
@@ -119,8 +116,6 @@ class LocalTrainingScores(LocalScores):
     """The training set.
 
     Growing a tree updates its scores from the leaf of each document; `add` is needed only to rebuild them.
-
-    binned   : its documents in bins
     """
 
     def __init__(
@@ -158,7 +153,6 @@ class LocalTrainingScores(LocalScores):
 class LocalValidationScores(LocalScores):
     """A validation set in the training set's bins.
 
-    dataset  : the set in bins
     model    : has the features of the training set
     edges    : the bins of the training set
     """
@@ -212,7 +206,6 @@ def spread_of_squares(squares: float, scale: float) -> float:
     """Return the spread of scores, 0 when it is to be computed at another scale.
 
     squares : of the scores times `scale`, summed
-    scale   : of SPREAD_SCALES
     """
     return math.sqrt(squares) / scale if 0.0 < squares < math.inf else 0.0
 

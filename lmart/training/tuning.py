@@ -90,7 +90,6 @@ class Measured:
     train_set      : the training set
     validation_set : what is measured without folds
     n_folds        : number of folds; None: none
-    pool           : the workers
     metadata       : of the training set
     validation_metadata : of the validation set
     """
@@ -150,7 +149,6 @@ def search(
 ) -> list[Trial]:
     """Run trials until `most_trials` or `most_seconds` is reached; return all trials, the earlier ones first.
 
-    measured     : how settings are measured
     base         : settings of the first trial, which always runs; later trials replace the searched settings in it
     trials       : of the interrupted search that this one resumes; they and their seconds count
     most_trials  : None: no limit

@@ -122,8 +122,6 @@ class Console:
     def progress(self, total: int, unit: str = "trees", plain: bool = True) -> AbstractContextManager[Progress]:
         """Return a context whose `update(done, text)` shows progress: a bar on a terminal, else a few lines.
 
-        total : number of units
-        unit  : name of the units
         plain : whether there are lines elsewhere; else there is nothing
         """
         shown: NoProgress | PlainProgress | TerminalProgress
@@ -151,7 +149,6 @@ class Console:
     def done(self, text: str, path: str) -> None:
         """Report on a terminal a file that was written, with the seconds it took.
 
-        text : what was written
         path : of the file; '-', standard output, is not reported
         """
         if on_terminal() and path != "-":

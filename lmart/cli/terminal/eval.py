@@ -51,7 +51,6 @@ BLOCKS = " " + LEVELS[True]
 def print_result(result: EvaluationResult, statistics: SystemStatistics | None = None) -> None:
     """Print the measures to standard output: as wide as a terminal, else the same bytes anywhere.
 
-    result     : what was measured
     statistics : with the intervals of the means; None: there are none
     """
     sheet, entries = standard_output(), _facts(result)
@@ -209,8 +208,6 @@ def system_tables(
 ) -> list[Table]:
     """Return tables of measures by systems, or when that is too wide of systems by measures.
 
-    names  : of the systems
-    labels : of the measures
     values : by measure, then by system
     width  : of the terminal; None: one table as wide as it needs
     """

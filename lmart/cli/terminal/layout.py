@@ -159,7 +159,6 @@ def bar(share: float, length: int, sheet: Sheet) -> str:
     """Return a bar.
 
     share  : the part that is filled, from 0 to 1; above 0 there is always a mark
-    length : in columns
     """
     eighths = min(max(round(share * length * 8), int(share > 0)), length * 8)
     if not sheet.unicode:

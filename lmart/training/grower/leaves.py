@@ -53,7 +53,6 @@ class LeafSource(Protocol):
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
         """Return whether a split would leave min_documents on each side.
 
-        split         : how it would be split
         min_documents : fewest documents of a side
         """
         ...
@@ -89,7 +88,6 @@ class Partition:
 
         leaf, left, right : numbers of the leaf and of its children
         bins              : uint8[n_rows], the bin of each row in the split's feature
-        split             : the split
         missing_bin       : the bin of missing values of this feature
         """
         first, last = self.bounds[leaf]

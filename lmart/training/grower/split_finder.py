@@ -25,7 +25,6 @@ NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 def feature_ranges(edges: BinEdges, pool: WorkerPool, n_leaves: int = 1) -> list[tuple[int, int]]:
     """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work.
 
-    edges    : the bins of the features
     n_leaves : leaves in whose histograms a piece of work goes through its features; for several, ranges are shorter
     """
     m = edges.n_features
@@ -38,7 +37,6 @@ def feature_ranges(edges: BinEdges, pool: WorkerPool, n_leaves: int = 1) -> list
 class FoundSplit(NamedTuple):
     """The best split of a leaf before documents are counted.
 
-    leaf        : the leaf
     split_gains : float64[m], the highest gain of each feature, in units
     split       : the split with the highest of them
     """
@@ -49,10 +47,7 @@ class FoundSplit(NamedTuple):
 
 
 class SplitFinder:
-    """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold.
-
-    params : of the tree
-    """
+    """Finds the best split of a leaf: the highest gain; ties go to the lowest feature, then the lowest threshold."""
 
     def __init__(self, params: GrowParams) -> None:
         self._params, self._constrained = params, params.directions is not None

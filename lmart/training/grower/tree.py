@@ -47,7 +47,6 @@ class Units(NamedTuple):
 class GrownTree:
     """A tree, and its splits in bins.
 
-    tree           : the tree
     split_features : int32[n_nodes], binned feature of each node
     split_bins     : int32[n_nodes], its thresholds as bins: a document goes left when its bin <= split_bins[node]
     leaves         : numbers of the leaves in the LeafSource, in the order of the tree's leaf values
@@ -119,11 +118,9 @@ class Histograms:
 class GrowParams:
     """What to grow a tree from, and how: the arguments of `grow_tree`.
 
-    source           : the documents
     edges            : the bins of m features
     units            : of the packed sums
     settings         : form and limits of the tree
-    pool             : the workers
     histograms       : buffers to use
     directions       : int8[m], the monotone constraints; None: none
     allowed_features : bool[m], those to split on; None: all

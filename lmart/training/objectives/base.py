@@ -23,7 +23,6 @@ __all__ = ["Gradients", "Objective", "Task", "improved_bias", "round_key"]
 class Task:
     """A training set as objectives see it.
 
-    settings      : of the ranker
     query_offsets : int64[n_queries + 1]
     labels        : float64[n]
     gains         : float64[n], scaled in each query by a power of two so that none is above 1
@@ -133,9 +132,7 @@ def improved_bias(
     """Return the bias of each position after one Newton step of its own, float64[n_positions].
 
     bias           : float64[n_positions], before the step; 0 in the first round
-    positions      : of the documents
     gradients      : of the documents at the biased scores
-    learning_rate  : what the step is multiplied by
     regularization : r, >= 0, which pulls the bias towards 0
 
     A document is clicked because it is relevant, or because it was shown at a prominent position: its score is modelled
@@ -156,8 +153,5 @@ def improved_bias(
 
 
 def round_key(seed: int, round_number: int) -> np.uint64:
-    """Return the 64-bit key of a round's random numbers, which differs from that of the row sample of its tree.
-
-    seed         : of the ranker
-    """
+    """Return the 64-bit key of a round's random numbers, which differs from that of the row sample of its tree."""
     return np.uint64(bit_mixing.mix_bits(np.uint64(bit_mixing.round_key(seed, round_number))))
