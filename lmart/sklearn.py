@@ -220,10 +220,10 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 return X, qid
             if columns is None:
                 how = "call set_output(transform='pandas') of the step before, or give qid instead"
-                raise ArrayError(f"query_column is {quote(column)}, but X is no DataFrame; {how}")
+                raise ArrayError(f"query_column is {quote(column)}, but X is not a DataFrame; {how}")
             raise ArrayError(no_such_column(column, "for the query", [*map(str, columns)], QUERY_NAMES), "X")
         if qid is not None or group is not None:
-            raise ArrayError("query_column says the queries already; leave out qid and group")
+            raise ArrayError("query_column already gives the queries; leave out qid and group")
         if columns.count(column) > 1:
             raise ArrayError(f"two columns of X are named {quote(column)}, as that of the queries is; rename one")
         frame, kept = cast(Any, X), [name for name in columns if name != column]

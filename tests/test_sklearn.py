@@ -132,9 +132,9 @@ def test_cross_validation_by_a_column_of_queries() -> None:
     assert fitted.predict(frame).tolist() == fitted.predict(frame.drop(columns="query")).tolist()
     assert list(fitted.feature_names_in_) == list(frame.columns[:-1]) and fitted.n_features_in_ == X.shape[1]
     fitted.set_params(early_stop=2).fit(frame, Y, eval_set=[(frame[:200], Y[:200])])
-    with pytest.raises(ValueError, match="query_column says the queries already"):
+    with pytest.raises(ValueError, match="query_column already gives the queries"):
         fitted.fit(frame, Y, qid=QID)
-    with pytest.raises(ValueError, match="X is no DataFrame"):
+    with pytest.raises(ValueError, match="X is not a DataFrame"):
         fitted.fit(X, Y)
 
 

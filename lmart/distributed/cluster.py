@@ -51,7 +51,7 @@ ANY = (Exception, asyncio.CancelledError)
 def lost_worker(address: str, has_log: bool) -> LmartError:
     """Return what is raised when a worker is gone."""
     what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
-    return LmartError(f"{what}; {'see its log, and then start' if has_log else 'start'} this command again")
+    return LmartError(f"{what}; {'see its log, then run' if has_log else 'run'} this command again")
 
 
 class SignsOfLife:
@@ -77,8 +77,8 @@ class SignsOfLife:
             self._looks[address] = self._looks.get(address, 0) + 1 if last == self._last.get(address) else 0
             self._last[address] = last
             if self._looks[address] >= SILENT:
-                what = f"the worker {address} says nothing any more: it is stopped, or its machine hangs"
-                raise LmartError(f"{what}; end it or let it go on, and then start this command again")
+                what = f"the worker {address} no longer responds: it was stopped, or its machine hangs"
+                raise LmartError(f"{what}; end or resume it, then run this command again")
 
 
 class WorkerActors(Actors):
@@ -161,8 +161,8 @@ def _wait_for_workers(client: Any, local: LocalCluster) -> None:
         with contextlib.suppress(TimeoutError):
             client.wait_for_workers(n, timeout=WAITED)
             return
-    what = f"the {counted(n, 'worker process', 'worker processes')} of this machine did not start"
-    raise LmartError(f"{what}; use fewer, or try 'dask worker' to see why")
+    what = f"the {counted(n, 'worker process', 'worker processes')} on this machine did not start"
+    raise LmartError(f"{what}; use fewer, or run 'dask worker' to see why")
 
 
 class Cluster:
@@ -185,8 +185,8 @@ class Cluster:
         self.addresses: list[str] = sorted(self._threads)
         self._actors: WorkerActors | None = None
         if not self.addresses:
-            all_paused = ", as all of them lack memory" if workers else ""
-            what = f"{where} has no workers that take work{all_paused}"
+            all_paused = ": all are short of memory" if workers else ""
+            what = f"{where} has no workers that accept work{all_paused}"
             raise LmartError(f"{what}; start some, with: dask worker ADDRESS")
         self._refuse_other_versions()
         self._refuse_other_code()
@@ -202,7 +202,9 @@ class Cluster:
                 raise OSError
             return self._client.sync(function, callback_timeout=ANSWER, **named)
         except ANY:
-            raise LmartError(f"{self._where} is lost; start it and its workers again, and then this command") from None
+            raise LmartError(
+                f"{self._where} is lost; restart it and its workers, then run this command again"
+            ) from None
 
     def _refuse_other_versions(self) -> None:
         """Raise LmartError when a worker, or the scheduler, has other versions of what the result depends on."""
@@ -218,7 +220,9 @@ class Cluster:
                 theirs = versions.get("packages", {}).get(name)
                 if theirs != own[name]:
                     has = f"has {name} {theirs}" if theirs else f"cannot load {name}"
-                    raise LmartError(f"{who} {has}, but this command {own[name]}; install the same versions everywhere")
+                    raise LmartError(
+                        f"{who} {has}, but this command has {own[name]}; install the same versions everywhere"
+                    )
 
     def _refuse_other_code(self) -> None:
         """Raise LmartError when a worker has other code of this version of lmart, as before a change of it."""
@@ -228,8 +232,8 @@ class Cluster:
             if theirs is None or isinstance(theirs, OSError):
                 raise lost_worker(address, not self.on_this_machine)
             if theirs != code_digest():  # a fault included, of code that has no such function
-                what = f"the worker {address} has other code of lmart {__version__} than this command"
-                raise LmartError(f"{what}; install the same everywhere, and start the worker again")
+                what = f"the worker {address} runs other code of lmart {__version__} than this command"
+                raise LmartError(f"{what}; install the same everywhere, then restart the worker")
 
     def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
         """Yield what a function returns for each of several arguments, in their order, from workers with a free thread.
@@ -332,7 +336,7 @@ class Cluster:
         except LmartError:
             raise
         except MemoryError as fault:
-            what = f"a worker has not enough memory{f' ({fault})' if str(fault) else ''}"
+            what = f"a worker ran out of memory{f' ({fault})' if str(fault) else ''}"
             raise LmartError(f"{what}; use less data, more workers, or larger ones") from None
         except ANY as fault:
             raise self.failure(fault) from None

@@ -55,12 +55,12 @@ def read_security(path: str) -> dict[str, str]:
     except OSError as fault:
         raise DataError(reason(fault), path) from None
     except ValueError as fault:
-        raise DataError(f"is no JSON ({fault}); {what}", path) from None
+        raise DataError(f"is not JSON ({fault}); {what}", path) from None
     if not isinstance(content, dict) or set(content) != set(SECURITY_FIELDS):
-        raise DataError(f"is no description of certificates; {what}", path)
+        raise DataError(f"does not describe certificates; {what}", path)
     for name, file_name in content.items():
         if not isinstance(file_name, str) or not os.path.isfile(file_name):
-            raise DataError(f"{name} is no file: {quote(str(file_name))}; {what}", path)
+            raise DataError(f"{name} is not a file: {quote(str(file_name))}; {what}", path)
     return dict(content)
 
 
@@ -101,7 +101,7 @@ def connect(distributed: Any, scheduler: str, security: str | None, where: str) 
         return client.result(ANSWER + GREETING)
     except Exception as fault:  # of any kind, when something else listens there
         said = next(iter(str(fault).splitlines()), "") if isinstance(fault, (OSError, ValueError, RuntimeError)) else ""
-        what = f"{where} cannot be reached ({said or 'nothing there answers as a scheduler does'})"
+        what = f"{where} cannot be reached ({said or 'no scheduler answers there'})"
         if security is None and scheduler.startswith(("tls://", "wss://")):
             raise LmartError(f"{what}; give its certificates with --dask-security, and check the address") from None
         certificates = "" if security is None else f", the certificates that {visible(security)} names"

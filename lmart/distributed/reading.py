@@ -43,7 +43,7 @@ def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
         if not os.path.exists(pattern) and glob.has_magic(pattern):
             paths = sorted(glob.glob(pattern))  # also folders and the like, which are then refused
             if not paths:
-                raise DataError("no file of the workers matches it; check the pattern", pattern)
+                raise DataError("no file that the workers see matches it; check the pattern", pattern)
         try:
             states = {path: os.stat(path) for path in paths}
         except OSError as fault:
@@ -51,7 +51,7 @@ def find_files(patterns: Sequence[str]) -> list[list[PartFile]]:
             raise DataError(f"{what}; check the name, and that workers share this storage", fault.filename) from None
         for path, state in states.items():
             if stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode):
-                raise DataError("is a pipe, for which workers would wait; give a file", path)
+                raise DataError("is a pipe, which workers cannot read; give a file", path)
         found.append([PartFile(path, state.st_size) for path, state in states.items()])
     return found
 
@@ -216,8 +216,8 @@ def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
 def refuse_unfit(found: WeightsFound, first: str) -> None:
     """Raise DataError when weights of some parts are one a query and of others one a row, or all are 0."""
     if found.per_query is not None and found.per_document is not None:
-        what = f"has one weight a row, but {found.per_query} one a query"
-        raise DataError(f"{what}; give the same for every part", found.per_document)
+        what = f"has one weight per row, but {found.per_query} has one per query"
+        raise DataError(f"{what}; use the same form for every part", found.per_document)
     if not found.any_above_zero:
         raise DataError(metadata_files.ALL_ZERO, first)
 

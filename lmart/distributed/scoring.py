@@ -81,7 +81,7 @@ class ScoringJob:
         """Raise LmartError when the run was given up, or this worker is ending."""
         check_run(self.run)
         if _is_ending():
-            raise LmartError("a worker was closed; start this command again")
+            raise LmartError("a worker was closed; run this command again")
 
     def check_scoring(self) -> None:
         """Raise LmartError when the run was given up, or this attempt to score, or this worker is ending."""

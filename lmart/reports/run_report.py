@@ -276,7 +276,7 @@ def parse_report(content: bytes, path: str) -> dict[str, Any] | None:
     try:
         document = strict_json(content)
     except NotStrict as fault:
-        raise DataError(f"this JSON cannot be read: {fault}; write it anew", path) from None
+        raise DataError(f"this JSON cannot be read: {fault}; write the report again", path) from None
     except ValueError:
         return None
     return document if is_report(document) else None
@@ -289,7 +289,7 @@ def load_report(path: str) -> RunReport:
     """
     document = parse_report(read_all(path), path)
     if document is None:
-        raise DataError("this is no report of a run; give what lmart train --report wrote", path)
+        raise DataError("this is not a training report; give a file that lmart train --report wrote", path)
     return read_report(document, path)
 
 
@@ -301,7 +301,7 @@ def read_report(document: Mapping[str, Any], path: str) -> RunReport:
     try:
         return _read(document)
     except _Damage as fault:
-        raise DataError(f"this report of a run is damaged: {fault}; write it anew with train --report", path) from None
+        raise DataError(f"this training report is damaged: {fault}; write it again with train --report", path) from None
 
 
 class _Damage(Exception):

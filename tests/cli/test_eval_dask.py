@@ -362,7 +362,7 @@ def test_files_beside_the_parts(folders: tuple[Path, Path]) -> None:
         folders[1], *data, "--scores", "scores-?.txt"
     )
     Path("by_row-2.txt").write_text(Path("by_query-2.txt").read_text())
-    assert "by_row-0.txt: has one weight a row, but by_row-2.txt one a query" in refused(
+    assert "by_row-0.txt: has one weight per row, but by_row-2.txt has one per query" in refused(
         folders[1], *data, "--weights", "by_row-?.txt"
     )
     for path in Path().glob("by_query-*.txt"):

@@ -374,4 +374,4 @@ def test_a_report_that_is_none(folder: Path, tmp_path: Path) -> None:
         tmp_path / "p.html",
     ]
     said = run(*measured, "--train-report", folder / "model.json", status=1).stderr
-    assert said.endswith("model.json: this is no report of a run; give what lmart train --report wrote\n")
+    assert said.endswith("model.json: this is not a training report; give a file that lmart train --report wrote\n")

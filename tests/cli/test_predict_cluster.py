@@ -17,7 +17,7 @@ from lmart.errors import LmartError
 from lmart.streams.outputs import StagedFile, StagedOutput
 
 N = 2 * PUT_AFTER_LOSS + 3
-LOST = "the worker tcp://a:1 is lost: it ended; start this command again"
+LOST = "the worker tcp://a:1 is lost: it ended; run this command again"
 
 
 class LosingWorkers(ClusterHere):

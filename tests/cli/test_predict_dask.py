@@ -139,7 +139,7 @@ def test_one_part_needs_no_pattern(here: list[str]) -> None:
         (lambda: None, ("-o", "./*.svm"), 1, "./part-0.svm: would overwrite the input part-0.svm"),
         (lambda: os.link("m.json", "out/part-5.txt"), (), 1, "out/part-5.txt: would overwrite the input m.json"),
         (lambda: None, ("-o", "none/*.txt"), 1, "none/part-0.txt: cannot be written: there is no folder "),
-        (lambda: None, ("--data", "nope*"), 1, "nope*: no file of the workers matches it"),
+        (lambda: None, ("--data", "nope*"), 1, "nope*: no file that the workers see matches it"),
         (
             lambda: shutil.copy("part-2.svm", "part-9.svm"),
             (),

@@ -46,10 +46,10 @@ def test_wrong_usage_is_refused_before_anything_is_started(options: tuple[str, .
 @pytest.mark.parametrize(
     "content, said",
     [
-        ("[1]", "is no description of certificates"),
-        ("{", "is no JSON"),
+        ("[1]", "does not describe certificates"),
+        ("{", "is not JSON"),
         ("[" * 100_000, "brackets are nested too deep"),
-        ('{"tls_ca_file": "a", "tls_client_cert": "b", "tls_client_key": "c"}', "tls_ca_file is no file: 'a'"),
+        ('{"tls_ca_file": "a", "tls_client_cert": "b", "tls_client_key": "c"}', "tls_ca_file is not a file: 'a'"),
     ],
 )
 def test_a_wrong_security_file_is_named(content: str, said: str, in_folder: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_cluster_goes_on_after_a_refusal(data: list[str]) -> None:
         said = train("--data", "part-*.svm", "--dask", address, status=1)
         assert re.search(r"lmart: error: \S*part-9.svm:1: .*'x'", said)
         Path("part-9.svm").unlink()
-        assert "nope-*.svm: no file of the workers matches it" in train(
+        assert "nope-*.svm: no file that the workers see matches it" in train(
             "--data", "nope-*.svm", "--dask", address, status=1
         )
         train("--data", "part-*.svm", "--out", "m.json", *SMALL, "--dask", address)

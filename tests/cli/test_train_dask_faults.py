@@ -97,7 +97,7 @@ def test_a_worker_that_hangs_is_named(in_folder: Path) -> None:
     with cluster(2) as running:
         hung = running.workers[1]
         hung.process.send_signal(signal.SIGSTOP)
-        assert f"the worker {hung.address} says nothing any more" in last_line(
+        assert f"the worker {hung.address} no longer responds" in last_line(
             impatient(command_on(running.address), look=2.5)
         )
         hung.process.send_signal(signal.SIGCONT)
@@ -131,7 +131,7 @@ def test_what_listens_and_is_no_scheduler(answer: bytes, in_folder: Path) -> Non
         said = last_line(impatient(command_on(f"tcp://127.0.0.1:{server.getsockname()[1]}"), answer=2.0))
         for connection in kept:
             connection.close()
-    assert "cannot be reached (nothing there answers as a scheduler does); check the address" in said
+    assert "cannot be reached (no scheduler answers there); check the address" in said
 
 
 def test_idle_workers_may_join_and_leave(in_folder: Path) -> None:

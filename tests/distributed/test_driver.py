@@ -282,7 +282,7 @@ def test_weights_of_one_kind_only(tmp_path: Path) -> None:
         rows = [line.split()[1] for line in Path(path).read_text().splitlines()]
         files.append(f"{path}.w")
         Path(files[-1]).write_text("1\n" * (len(rows) if k else len(set(rows))))
-    with pytest.raises(DataError, match=r"one weight a row, but .*part-0\.svm\.w one a query") as fault:
+    with pytest.raises(DataError, match=r"one weight per row, but .*part-0\.svm\.w has one per query") as fault:
         fit_in_shards(ValidationParts("parts", parts, files), SMALL, 2)
     assert fault.value.path == files[1]
     Path(files[1]).write_text("0\n" * len(Path(parts[1]).read_text().splitlines()))

@@ -101,13 +101,13 @@ def test_a_measure_that_cannot_be_printed_is_escaped() -> None:
 def test_damage_is_named(change: dict[str, Any], words: str) -> None:
     with pytest.raises(DataError) as refused:
         read_report({**report(), **change}, "r.json")
-    assert str(refused.value).startswith("r.json: this report of a run is damaged: ")
+    assert str(refused.value).startswith("r.json: this training report is damaged: ")
     assert words in str(refused.value) and "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ['{"settings": 1, "settings": 2}', '{"settings": NaN}', "[" * 100_000])
 def test_json_of_several_meanings_is_no_report(text: str) -> None:
-    with pytest.raises(DataError, match=r"^r: this JSON cannot be read: .*; write it anew$"):
+    with pytest.raises(DataError, match=r"^r: this JSON cannot be read: .*; write the report again$"):
         parse_report(text.encode(), "r")
 
 
