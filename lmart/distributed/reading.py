@@ -226,7 +226,6 @@ def refuse_unfit(found: WeightsFound, first: str) -> None:
 class JoinedSet:
     """What the driver knows of a data set.
 
-    source         : what to call it in messages
     feature_ids    : int64[n_features], ascending
     feature_names  : n_features texts; None: they have numbers only
     table_features : for each part that is a table, the ids of the features that it has a column for

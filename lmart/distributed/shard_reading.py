@@ -19,7 +19,7 @@ from lmart.formats.documents.reading import Batch
 from lmart.scoring.ensemble import Ensemble
 
 
-class TrainingParts(PartsReader):
+class TrainingReader(PartsReader):
     """The parts of a training set in a shard: read once for labels and queries, and again for bins if they are many."""
 
     def first_pass(self, seed: int, most_kept: int) -> PartsFound:
@@ -98,7 +98,7 @@ class TrainingParts(PartsReader):
         return read_again(self.batches(), self.labels, self.table, self.refuse_changed, self.paths)
 
 
-class ValidationParts(PartsReader):
+class ValidationReader(PartsReader):
     """The parts of a validation set in a shard."""
 
     def read(self, model: Ensemble, edges: BinEdges) -> PartsFound:

@@ -15,7 +15,7 @@ from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.distributed import driver, sharded_sets
 from lmart.distributed.shard import Shard
-from lmart.distributed.sharded_sets import ValidationParts
+from lmart.distributed.sharded_sets import SetFiles
 from lmart.errors import DataError
 from lmart.formats import metadata_files
 from lmart.formats.documents.reading import read_dataset
@@ -68,7 +68,7 @@ def test_any_number_of_shards_gives_the_bytes_of_one_process(changed: dict[str, 
     parts = write_parts(learnable(), 7, tmp_path)
     expected, rounds = fit_alone(parts, settings)
     for n_shards in (1, 2, 3, 7):
-        found, own = fit_in_shards(ValidationParts("parts", parts), settings, n_shards)
+        found, own = fit_in_shards(SetFiles("parts", parts), settings, n_shards)
         assert bytes_of(found) == bytes_of(expected)
         assert found.training == expected.training
         assert own == rounds
@@ -85,7 +85,7 @@ def test_what_watches_the_reading_stays_in_this_process(tmp_path: Path) -> None:
     parts, valid = write_parts(learnable(), 2, tmp_path), write_parts(learnable(2), 2, tmp_path, "valid")
     seen: list[ReadState] = []
     options = ReadOptions().telling(lambda text: None, lambda text: None, seen.append)
-    fit_in_shards(ValidationParts("p", parts), SMALL, 2, [ValidationParts("v", valid)], options)
+    fit_in_shards(SetFiles("p", parts), SMALL, 2, [SetFiles("v", valid)], options)
     assert seen == []
 
 
@@ -95,7 +95,7 @@ def test_early_stopping_goes_by_the_same_measures(metric: str, tmp_path: Path) -
     parts, valid = write_parts(learnable(), 4, tmp_path), write_parts(learnable(2), 2, tmp_path, "valid")
     expected, rounds = fit_alone(parts, settings, [joined(valid, tmp_path, "valid.svm")])
     for n_shards in (1, 3):  # of which one holds no part of the validation set
-        found, own = fit_in_shards(ValidationParts("p", parts), settings, n_shards, [ValidationParts("v", valid)])
+        found, own = fit_in_shards(SetFiles("p", parts), settings, n_shards, [SetFiles("v", valid)])
         assert own == rounds
         assert bytes_of(found) == bytes_of(expected)
         assert (found.validation, found.training) == (expected.validation, expected.training)
@@ -118,7 +118,7 @@ def test_weights_and_initial_scores_stand_beside_parts(per: str, tmp_path: Path)
             Path(written[-1]).write_text("".join(f"{number}\n" for number in numbers))
         return written
 
-    sets = [ValidationParts("p", one, beside(one, "weights"), beside(one, "scores")) for one in (parts, valid)]
+    sets = [SetFiles("p", one, beside(one, "weights"), beside(one, "scores")) for one in (parts, valid)]
     expected, rounds = fit_alone(
         parts, settings, [joined(valid, tmp_path, "valid.svm")], joined_metadata(sets, tmp_path)
     )
@@ -128,7 +128,7 @@ def test_weights_and_initial_scores_stand_beside_parts(per: str, tmp_path: Path)
         assert (bytes_of(found), found.start) == (bytes_of(expected), expected.start)
 
 
-def joined_metadata(sets: list[ValidationParts], folder: Path) -> list[Metadata]:
+def joined_metadata(sets: list[SetFiles], folder: Path) -> list[Metadata]:
     found: list[Metadata] = []
     for one in sets:
         with WorkerPool(1) as pool:
@@ -159,7 +159,7 @@ def test_units_next_to_a_step_are_those_of_one_process(tmp_path: Path, monkeypat
     assert bytes_of(again) == bytes_of(expected)
     for n_shards in (1, 3, 6):
         exact.clear()
-        found, _ = fit_in_shards(ValidationParts("parts", parts), SMALL, n_shards)
+        found, _ = fit_in_shards(SetFiles("parts", parts), SMALL, n_shards)
         assert bytes_of(found) == bytes_of(expected)
         assert exact == own  # to the last digit
 
@@ -178,7 +178,7 @@ def test_bin_edges_come_from_the_sample_of_one_process(
     parts = write_parts(learnable(), 5, tmp_path)
     expected, _ = fit_alone(parts, SMALL)
     for n_shards in (1, 2, 5):
-        found, _ = fit_in_shards(ValidationParts("parts", parts), SMALL, n_shards)
+        found, _ = fit_in_shards(SetFiles("parts", parts), SMALL, n_shards)
         assert bytes_of(found) == bytes_of(expected)
 
 
@@ -206,7 +206,7 @@ def test_features_of_all_parts_are_joined(header: bool, tmp_path: Path) -> None:
         parts.append(str(path))
     expected, _ = fit_alone(parts, SMALL)
     for n_shards in (2, 4):
-        found, _ = fit_in_shards(ValidationParts("parts", parts), SMALL, n_shards)
+        found, _ = fit_in_shards(SetFiles("parts", parts), SMALL, n_shards)
         assert bytes_of(found) == bytes_of(expected)
         assert len(found.ensemble.trees) == len(expected.ensemble.trees) > 1
 
@@ -216,8 +216,8 @@ def test_a_query_that_spans_parts_is_refused_with_both_places(tmp_path: Path) ->
     last = Path(parts[1]).read_text().splitlines(keepends=True)[-1]
     Path(parts[2]).write_text(last + Path(parts[2]).read_text())
     for n_shards in (1, 2, 3):
-        with pytest.raises(DataError, match=r"are not adjacent \(first seen at .*part-1\.svm:") as fault:
-            fit_in_shards(ValidationParts("parts", parts), SMALL, n_shards)
+        with pytest.raises(DataError, match=r"comes back: it first stood at .*part-1\.svm:") as fault:
+            fit_in_shards(SetFiles("parts", parts), SMALL, n_shards)
         assert (fault.value.path, fault.value.line) == (parts[2], 1)
 
 
@@ -236,9 +236,9 @@ def test_a_label_above_the_largest_is_refused_as_by_one_process(
     with pytest.raises(DataError) as alone, WorkerPool(1) as pool:
         resolve_for(settings, read_dataset(parts, ReadOptions(), pool))
     assert alone.value.message == said
-    sets = [ValidationParts("parts", parts)]
+    sets = [SetFiles("parts", parts)]
     if in_validation:
-        sets = [ValidationParts("train", write_parts(learnable(2), 2, tmp_path, "train")), *sets]
+        sets = [SetFiles("train", write_parts(learnable(2), 2, tmp_path, "train")), *sets]
     else:
         monkeypatch.setattr(Shard, "sample", None)  # refused after the first pass
     for n_shards in (1, 3):
@@ -258,7 +258,7 @@ def test_parts_without_rows_change_nothing(tmp_path: Path) -> None:
     options = replace(ReadOptions(), tell=lambda text, is_warning: told.append((text, is_warning)))
     for n_shards in (1, 2, 5):
         found = [
-            fit_in_shards(ValidationParts("p", one), SMALL, n_shards, [ValidationParts("v", other)], options)
+            fit_in_shards(SetFiles("p", one), SMALL, n_shards, [SetFiles("v", other)], options)
             for one, other in (
                 (parts, valid),
                 ([first, parts[0], second, *parts[1:], third], [valid[0], first, valid[1]]),
@@ -271,7 +271,7 @@ def test_parts_without_rows_change_nothing(tmp_path: Path) -> None:
     ] * 3
     for sets in ([[first, second], valid], [parts, [first, second]]):
         with pytest.raises(DataError, match="there are no rows in it; check the step that made it") as fault:
-            fit_in_shards(ValidationParts("p", sets[0]), SMALL, 2, [ValidationParts("v", sets[1])])
+            fit_in_shards(SetFiles("p", sets[0]), SMALL, 2, [SetFiles("v", sets[1])])
         assert fault.value.path == f"{first} and 1 more"
 
 
@@ -283,12 +283,12 @@ def test_weights_of_one_kind_only(tmp_path: Path) -> None:
         files.append(f"{path}.w")
         Path(files[-1]).write_text("1\n" * (len(rows) if k else len(set(rows))))
     with pytest.raises(DataError, match=r"one weight per row, but .*part-0\.svm\.w has one per query") as fault:
-        fit_in_shards(ValidationParts("parts", parts, files), SMALL, 2)
+        fit_in_shards(SetFiles("parts", parts, files), SMALL, 2)
     assert fault.value.path == files[1]
     Path(files[1]).write_text("0\n" * len(Path(parts[1]).read_text().splitlines()))
     Path(files[0]).write_text("0\n" * len(Path(parts[0]).read_text().splitlines()))
     with pytest.raises(DataError, match="all weights are zero"):
-        fit_in_shards(ValidationParts("parts", parts, files), SMALL, 2)
+        fit_in_shards(SetFiles("parts", parts, files), SMALL, 2)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from helpers.training_runs import learnable
 from lmart.distributed.actors import LocalActors
 from lmart.distributed.driver import DistributedRun
 from lmart.distributed.shard import Shard
-from lmart.distributed.sharded_sets import DataParts, ValidationParts, read_sets, resolve_sharded
+from lmart.distributed.sharded_sets import DataParts, SetFiles, read_sets, resolve_sharded
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
@@ -48,10 +48,10 @@ def sizes_of(*lists: Sequence[str]) -> dict[str, int]:
 
 
 def fit_in_shards(
-    train: ValidationParts,
+    train: SetFiles,
     settings: TrainSettings,
     n_shards: int,
-    validation: Sequence[ValidationParts] = (),
+    validation: Sequence[SetFiles] = (),
     options: ReadOptions = OPTIONS,
     threads: int = 1,
 ) -> tuple[TrainResult, list[Measured]]:
