@@ -1,4 +1,4 @@
-"""Names for the arrays that the package passes around: the dtype is in the name, shapes stand in docstrings."""
+"""Names for the arrays that the package passes around: names give the dtype, docstrings the shape."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import re
 MOST_COUNTED = 2**31 - 1  # of trees, documents, threads and whatever else is counted, where nothing else bounds it
 LARGEST_REAL = 1e300
 
-ODD = re.compile(rb"[^0-9+\-.eE]")  # what stands in no decimal, though float() takes it
+ODD = re.compile(rb"[^0-9+\-.eE]")  # characters that no decimal has, though float() takes them
 
 _DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TEXT = re.compile(_DECIMAL)

@@ -132,7 +132,7 @@ class LmartError(Exception):
 class DataError(LmartError):
     """The data cannot be read, or cannot be used as asked.
 
-    `more` holds further faults of the same input. Those of one `kind`, unless that is '', are told in one line.
+    `more` holds further faults of the same input. Faults of one `kind`, unless it is '', share a line.
     """
 
     def __init__(

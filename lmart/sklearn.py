@@ -46,7 +46,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     Without query ids all rows are one query, which a UserWarning says. After `fit` there are `model_`, the lmart.Model;
     n_features_in_, and feature_names_in_ when X had names; and `feature_importances_`, float64[n_features_in_].
 
-    For GroupKFold and GridSearchCV either `query_column` is given, or scikit-learn is told to hand out `qid`:
+    For GroupKFold and GridSearchCV either `query_column` is given, or you tell scikit-learn to pass on `qid`:
 
     >>> import lmart, sklearn
     >>> from lmart.sklearn import LambdaMARTRanker
@@ -138,7 +138,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         y             : n labels, finite numbers from 0 up
         qid           : n ids of queries; rows of a query are adjacent. None: `query_column`, else all are one query
         group         : instead, the number of rows of each query
-        sample_weight : one number from 0 up a row, or one a query; None: all count the same
+        sample_weight : one number from 0 up per row or per query; None: all count the same
         eval_set      : (X, y, qid), or (X, y) with `query_column`, or a list of these, measured after each tree; the
                         first decides on `early_stop`
 
@@ -175,10 +175,10 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         """Return the mean NDCG@10 over the queries; nan when none of them counts.
 
         X             : as in `fit`
-        y             : labels, one a row
-        qid           : ids of queries, one a row; None: `query_column`, else all rows are one query, if they were in
+        y             : labels, one per row
+        qid           : ids of queries, one per row; None: `query_column`, else all rows are one query, if they were in
                         `fit`
-        sample_weight : one number a query, or one a row, for the mean; None: all count the same
+        sample_weight : one number per query or per row, for the mean; None: all count the same
         """
         validation.check_is_fitted(self)
         X, qid = self._split_queries(X, qid)

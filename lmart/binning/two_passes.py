@@ -37,7 +37,7 @@ def read_training_set(
 ) -> BinnedDataset:
     """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes.
 
-    scores   : scores each row as it is read, to continue a model; None: there is no model
+    scores   : scorer of the model to continue, which sees each row once; None: no model
     """
     once = [not can_be_reread(path) for path in paths]
     sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)

@@ -1,4 +1,4 @@
-"""A Dask cluster: connecting, running work on its workers, and what is said when something of it is lost.
+"""A Dask cluster: running work on its workers, and reporting which part of it is lost.
 
 Scheduling, transport, encryption and the detection of failures are those of the package `distributed`.
 """
@@ -37,7 +37,7 @@ SAME_VERSIONS = ("lmart", "numba", "numpy")
 WAITED = 1.0  # seconds between looks at whether all workers are still there
 NOTICED = 10.0  # seconds in which a scheduler knows that a worker is gone
 STARTING = 55  # seconds that worker processes of this machine have to start
-ENDING = 5.0  # seconds in which workers are told that a run is over
+ENDING = 5.0  # seconds to tell workers that a run is over
 LEAST_AT_ONCE, AHEAD = 256, 8  # tasks handed in together: in all, and for each thread of workers
 LOOK = 5.0  # seconds between looks at when workers last reported to their scheduler
 SILENT = 6  # looks without news of a worker after which it counts as stopped
@@ -49,13 +49,13 @@ ANY = (Exception, asyncio.CancelledError)
 
 
 def lost_worker(address: str, has_log: bool) -> LmartError:
-    """Return what is raised when a worker is gone."""
+    """Return the error to raise when a worker is gone."""
     what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
     return LmartError(f"{what}; {'see its log, then run' if has_log else 'run'} this command again")
 
 
 class SignsOfLife:
-    """The last signs of life of workers, so that one is found that is stopped or hangs, which ends no connection."""
+    """When workers last reported: finds a worker that is stopped or hangs, which closes no connection."""
 
     def __init__(self) -> None:
         self._last: dict[str, object] = {}
@@ -63,13 +63,13 @@ class SignsOfLife:
         self._next = 0.0
 
     def are_due(self) -> bool:
-        """Return whether it is time for another look."""
+        """Return whether it is time to look again."""
         return time.monotonic() >= self._next
 
     def look(self, workers: Mapping[str, Mapping[str, Any]], addresses: Sequence[str]) -> None:
-        """Take what a scheduler knows of its workers; LmartError when there was no news of one in many looks.
+        """Note when workers last reported; LmartError when a worker was silent for many looks.
 
-        Looks count rather than seconds: while this process is stopped it hears nothing either.
+        Looks count, not seconds: while this process itself is stopped, it hears nothing.
         """
         self._next = time.monotonic() + LOOK
         for address in addresses:
@@ -135,12 +135,12 @@ class WorkerActors(Actors):
 
 
 async def _in_order(begun: Sequence[Awaitable[Result]]) -> list[Result]:
-    """Return the answers to calls that were begun, and that do not fail as long as their workers are there."""
+    """Return the answers to pending calls, which do not fail while their workers are alive."""
     return [await answer for answer in begun]
 
 
 async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
-    """Return the answers to calls that were begun; raise the first error of all, as far as it is known in time."""
+    """Return the answers to pending calls; raise the error of the earliest call, as far as it comes in time."""
     answers = [asyncio.ensure_future(call) for call in begun]
     _, pending = await asyncio.wait(answers, return_when=asyncio.FIRST_EXCEPTION)
     if pending:
@@ -155,7 +155,7 @@ async def _all(begun: Sequence[Awaitable[Result]]) -> list[Result]:
 
 
 def _wait_for_workers(client: Any, local: LocalCluster) -> None:
-    """Wait until all workers are there, whose processes were just started; LmartError when one ends or takes long."""
+    """Wait for the workers that were just started; LmartError when one ends or is too slow."""
     n, until = len(local.workers), time.monotonic() + STARTING
     while time.monotonic() < until and all(worker.poll() is None for worker in local.workers):
         with contextlib.suppress(TimeoutError):
@@ -196,7 +196,7 @@ class Cluster:
         return dict(self._asked(self._client.scheduler.ncores, workers=None))
 
     def _asked(self, function: Any, **named: Any) -> Any:
-        """Return what the scheduler answers; LmartError when it does not."""
+        """Return the scheduler's answer; LmartError when it gives none."""
         try:
             if self._client.status != "running":
                 raise OSError
@@ -207,7 +207,7 @@ class Cluster:
             ) from None
 
     def _refuse_other_versions(self) -> None:
-        """Raise LmartError when a worker, or the scheduler, has other versions of what the result depends on."""
+        """Raise LmartError when a worker or the scheduler has other versions of lmart, numba or numpy."""
         found = self.wait(begin(self._client.get_versions, packages=list(SAME_VERSIONS)))
         own = found["client"]["packages"]
         there = [(self._where, found["scheduler"])]  # which loads what it hands on
@@ -225,7 +225,7 @@ class Cluster:
                     )
 
     def _refuse_other_code(self) -> None:
-        """Raise LmartError when a worker has other code of this version of lmart, as before a change of it."""
+        """Raise LmartError when a worker runs other code of the same version, as in development."""
         found = self.wait(begin(self._client.run, code_digest, workers=self.addresses, on_error="return"))
         for address in self.addresses:
             theirs = found.get(address)
@@ -236,7 +236,7 @@ class Cluster:
                 raise LmartError(f"{what}; install the same everywhere, then restart the worker")
 
     def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
-        """Yield what a function returns for each of several arguments, in their order, from workers with a free thread.
+        """Call a function on workers for each of several arguments; yield the results in order.
 
         function : of a module that workers can import
         calls    : arguments of each call
@@ -276,14 +276,14 @@ class Cluster:
         return result
 
     def share(self, value: Any) -> Any:
-        """Copy a value to all workers; return what stands for it in arguments of tasks."""
+        """Copy a value to all workers; return a handle that tasks take as an argument."""
         # In a list, as each entry of a list would be copied by itself.
         scatter = begin(self._client.scatter, [value], workers=self.addresses, broadcast=True, hash=False)
         (copied,) = self.wait(scatter)
         return copied
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
-        """Start an object on each worker; return them. Other workers no longer matter.
+        """Start an object on each worker and return them. Later workers do not count.
 
         kind : class of the objects; gets the name of the run and the threads of its worker
         """
@@ -304,13 +304,13 @@ class Cluster:
         return self._actors
 
     def wait(self, future: Any) -> Any:
-        """Return the result of a future as soon as it is there; LmartError when its worker or the scheduler is lost."""
+        """Wait for a future and return its result; LmartError when its worker or the scheduler is lost."""
         if isinstance(future, concurrent.futures.Future):
             return self.wait_for(functools.partial(asyncio.wrap_future, future))
         return self.wait_for(lambda: future)
 
     def wait_for(self, work: Callable[[], Awaitable[Result]], look: Callable[[], None] | None = None) -> Result:
-        """Return the result of work in the thread of the connection; LmartError when a worker or the scheduler is lost.
+        """Run work in the connection's thread and return its result; LmartError when a part of the cluster is lost.
 
         work : called there; what it returns is awaited, once: so a large result is transferred once
         look : called every second until it is there; None: nothing
@@ -342,7 +342,7 @@ class Cluster:
             raise self.failure(fault) from None
 
     def failure(self, fault: BaseException) -> BaseException:
-        """Return what is to be raised for a call that did not come back; LmartError when the cluster is the cause."""
+        """Return what to raise for a call that failed: LmartError when the cluster is the cause."""
         if isinstance(fault, OSError) and fault.filename is not None:  # of a file
             return fault
         until = time.monotonic() + NOTICED
@@ -373,7 +373,7 @@ class Cluster:
     def close(self, finished: bool) -> None:
         """Leave the cluster as it was.
 
-        finished : the run is done; else workers are told to give up what they do
+        finished : the run succeeded; otherwise, tell workers to give up their work
         """
         if not finished:
             self.tell(give_up, self.run)
@@ -385,7 +385,7 @@ class Cluster:
             self._client.close(timeout=2)
 
     def tell(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function on every worker that is there, at once, whatever else it does; faults are passed over."""
+        """Call a function on every live worker at once, whatever else it does; ignore faults."""
         with contextlib.suppress(Exception):
             begin(self._tell, function, *arguments).result(ENDING)
 
@@ -395,7 +395,7 @@ class Cluster:
 
 @contextmanager
 def connected(address: Address, security: str | None, threads: int) -> Iterator[Cluster]:
-    """Connect to a cluster, or start one on this machine for the time being; LmartError when that fails.
+    """Connect to a cluster, or start one on this machine until the end; LmartError when that fails.
 
     security : file of certificates; None: there is no TLS
     threads  : of this process, which the workers that it starts share

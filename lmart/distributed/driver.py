@@ -67,7 +67,7 @@ class DistributedRun(BoostingRun):
 
 
 def _warnings_of(validation_set: JoinedSet, found: Sequence[QueriesFound]) -> list[str]:
-    """Return what is to be said of the queries of a validation set."""
+    """Return warnings about the queries of a validation set."""
     if all(part.nothing_relevant for part in found):
         return [f"{validation_set.source}: no query has a relevant document, so every measure of it is 0"]
     if all(part.nothing_counts or part.nothing_relevant for part in found):
@@ -116,7 +116,7 @@ class ShardedScores:
     def keep(self, number: int, copied: bool) -> KeptScores:
         """Return the number that the current scores are kept under.
 
-        copied : they stay as they are while trees are added; else nobody needs that
+        copied : keep a copy; else the scores may change when the next tree is added
         """
         self._shards.call("keep", number, copied)
         return number
@@ -226,8 +226,8 @@ class _ShardedFitting:
     def _scales(self, drawn: DrawnRows) -> tuple[float, float] | None:
         """Return the units that are 1, of gradients and of hessians; None when all gradients are 0.
 
-        They depend on the sums by steps, so sums in another order give the same but next to a step: there the numbers
-        are added in the order of one machine.
+        The units are powers of two, so another order of adding rarely changes them. Where a sum is within rounding of
+        a boundary, it is added again in the order of a single process.
         """
         n_sampled, sums = drawn
         if sums[0] == 0.0:

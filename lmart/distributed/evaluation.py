@@ -58,9 +58,8 @@ class PartPlan:
 
     measures : to be computed, all with the same conventions
     systems  : kind of each system: 'model', or 'scores' that are given
-    scale    : L of a measure of err that names none itself, unless a label of the part is above it; None: as the labels
-               of the part have it
-    names    : of features that are known before, in the order of their numbers; empty: none are
+    scale    : largest label that err assumes without max=; None, or below a label of the part: the part's largest
+    names    : features known in advance, in the order of their numbers; may be empty
     """
 
     measures: tuple[Measure, ...]
@@ -71,7 +70,7 @@ class PartPlan:
 
     @property
     def keeps_document_ids(self) -> bool:
-        """Whether documents of equal score stand by their ids."""
+        """Whether ties are ordered by document id."""
         return self.measures[0].conventions.ties == "docid"
 
 
@@ -81,7 +80,7 @@ class MeasuredPart(NamedTuple):
     found       : its rows and features
     first_lines : int64[n_queries], line or row of the file where each query begins
     scale       : L of a measure of err that names none itself
-    weights     : what they are like, and float64[n_queries]; None: there are none
+    weights     : facts about them, and float64[n_queries]; None: no weights
     systems     : the queries as each system ranks them; empty when a label is above the largest one that a measure
                   names, which all parts together refuse
     """
@@ -180,7 +179,7 @@ class EvaluatedParts:
     files   : what is read of each part, in order
     watch   : called with the number of parts measured so far
 
-    data      : what is known of the rows and features of all parts
+    data      : rows and features of all parts
 
     DataError as one process raises it, when a query spans parts too.
     """

@@ -1,4 +1,4 @@
-"""Trees whose documents are in shards: each question is a message, so many are asked together, and some ahead."""
+"""Trees whose documents are in shards. Each question is a message, so questions go out together, some in advance."""
 
 from __future__ import annotations
 

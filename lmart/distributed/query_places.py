@@ -33,7 +33,7 @@ def places_of(places: Mapping[str, Place], codes: Sequence[int]) -> dict[str, Pl
 
 
 def repeated_codes(codes: Sequence[UInt64Array]) -> UInt64Array:
-    """Return the hashes that stand more than once, ascending."""
+    """Return the hashes that occur more than once, ascending."""
     slices = range(1 if sum(map(len, codes)) < SLICED else 1 << SLICE_BITS)
     again = [np.zeros(0, np.uint64)]
     for number in slices:  # so that the driver holds a second copy of a few only
@@ -46,7 +46,7 @@ def repeated_codes(codes: Sequence[UInt64Array]) -> UInt64Array:
 
 
 def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = False) -> None:
-    """Raise DataError when a query stands in two of these, naming both places.
+    """Raise DataError when a query occurs in two parts, naming both places.
 
     found     : of each part, or of each worker's parts, in order: the places of queries, by id
     can_group : whether --group-by-qid is of use
@@ -60,7 +60,7 @@ def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = Fals
 
 
 def spanning_parts(codes: Sequence[UInt64Array]) -> Iterator[tuple[int, int, int]]:
-    """Yield hashes that stand in two parts, and these parts: the earliest second part first."""
+    """Yield hashes that occur in two parts, and these parts: the earliest second part first."""
     again = repeated_codes(codes)
     first: dict[int, int] = {}
     for part, own in enumerate(codes):

@@ -178,10 +178,9 @@ def rows_above_all_before(labels: Float64Array) -> Int64Array:
 
 
 class WeightsFound(NamedTuple):
-    """What the weights of parts are like.
+    """Facts about the weights of parts.
 
-    per_query, per_document : file of a part whose weights can only be one a query, or only one a row; None: there is
-                              none
+    per_query, per_document : file of a part whose weights can only be per query, or only per row; None: no such part
     any_above_zero : a weight is above 0
     exponent       : power of two that the largest weight is below
     """
@@ -193,7 +192,7 @@ class WeightsFound(NamedTuple):
 
 
 def read_part_weights(path: str, query_offsets: Int64Array) -> tuple[WeightsFound, Float64Array]:
-    """Return what the weights of a part are like, and the weights, one a query or one a document."""
+    """Return facts about the weights of a part, and the weights, per query or per document."""
     numbers = metadata_files.read_weight_numbers(path, query_offsets)
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
     per_query = path if len(numbers) == n_queries != n_documents else None
@@ -203,7 +202,7 @@ def read_part_weights(path: str, query_offsets: Int64Array) -> tuple[WeightsFoun
 
 
 def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
-    """Return what the weights of several parts are like together."""
+    """Join the facts about the weights of several parts."""
     of_weights = [part.exponent for part in found if part.any_above_zero]
     return WeightsFound(
         next((part.per_query for part in found if part.per_query is not None), None),
@@ -214,7 +213,7 @@ def joined_weights(found: Sequence[WeightsFound]) -> WeightsFound:
 
 
 def refuse_unfit(found: WeightsFound, first: str) -> None:
-    """Raise DataError when weights of some parts are one a query and of others one a row, or all are 0."""
+    """Raise DataError when some parts have weights per query and others per row, or all weights are 0."""
     if found.per_query is not None and found.per_document is not None:
         what = f"has one weight per row, but {found.per_query} has one per query"
         raise DataError(f"{what}; use the same form for every part", found.per_document)
@@ -300,7 +299,7 @@ def joined_set(
 
 
 def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:
-    """Pass on what readers of parts told; DataError when no part has rows."""
+    """Pass on the messages of readers; DataError when no part has rows."""
     empty = [path for part in found for path in part.empty]
     refuse_or_tell_empty(empty, sum(part.n_parts for part in found), options)
     for part in found:

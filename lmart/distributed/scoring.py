@@ -74,7 +74,7 @@ class ScoringJob:
 
     @property
     def needs_whole_queries(self) -> bool:
-        """Whether a query whose rows are in two parts is to be refused: as in one process when its rows come back."""
+        """Whether to refuse a query with rows in two parts, as one process refuses rows that are not adjacent."""
         return RESULT_FORMATS[self.form].is_named or not self.options.group_by_qid
 
     def check(self) -> None:

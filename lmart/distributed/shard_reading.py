@@ -123,7 +123,7 @@ def read_init_scores(parts: PartsReader, paths: Sequence[str]) -> Float64Array:
 
 
 def read_weights(parts: PartsReader, paths: Sequence[str] | None) -> tuple[WeightsFound, Float64Array | None]:
-    """Return what the weights of the parts are like, and the weights, one a query or one a document."""
+    """Return facts about the weights of the parts, and the weights, per query or per document."""
     if paths is None:
         return WeightsFound(None, None, True, 0), None
     found, weights = [], [np.zeros(0)]

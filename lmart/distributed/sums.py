@@ -14,7 +14,7 @@ from lmart.measures import Evaluator
 from lmart.measures.results import exact_sum
 from lmart.training.scores import LocalScores
 
-MOST_LONG = 8  # of so many sums, one may need more than 5 bytes
+MOST_LONG = 8  # sums travel in 5 bytes each unless more than 1 in 8 is larger
 
 
 class PlannedSplit(NamedTuple):

@@ -67,7 +67,7 @@ SETTINGS = {
 class Chart(NamedTuple):
     """A chart as SVG.
 
-    svg   : the element, to stand in HTML
+    svg   : the element, for HTML
     title : its content in a few words
     """
 
@@ -243,9 +243,9 @@ def _chart(draw: Callable[..., None], title: str, number: int, height: float, ro
 
 @contextmanager
 def _own_settings() -> Iterator[None]:
-    """Have matplotlib's defaults and SETTINGS, whatever its user set, and nothing of it on standard error.
+    """Use matplotlib's defaults and SETTINGS, whatever the user set, and keep it silent.
 
-    It would tell of folders that it cannot write, and of letters that its font has not and the page's has.
+    It would warn of folders that it cannot write, and of letters that only the page's font has.
     """
     logger = logging.getLogger("matplotlib")
     level = logger.level
@@ -264,7 +264,7 @@ def _own_settings() -> Iterator[None]:
 
 
 def _for_page(svg: str, title: str, number: int) -> str:
-    """Return a drawing to stand in a page: without a prologue, named, with names of its own, and the page's colours."""
+    """Return a drawing for a page: without a prologue, named, with names of its own, and the page's colours."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="c{number}-', svg)

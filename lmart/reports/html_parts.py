@@ -102,7 +102,7 @@ def _style(cell: str | Cell) -> str:
 
 
 def folded(summary: str, content: str) -> str:
-    """Return content that is shown on demand."""
+    """Return content that unfolds on demand."""
     return f"<details><summary>{text(summary)}</summary>\n{content}</details>\n"
 
 
@@ -119,6 +119,6 @@ def section(name: str, title: str, content: str) -> str:
 
 
 def embedded(content: Mapping[str, Any]) -> str:
-    """Return JSON that stands in a script element: no text in it can end the element."""
+    """Return JSON for a script element: no text in it can end the element."""
     plain = json.dumps(content, allow_nan=False)
     return plain.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

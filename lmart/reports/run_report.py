@@ -147,7 +147,7 @@ def folds_entry(crossed: CrossValidation, level: float) -> dict[str, Any]:
 
 
 def json_text(content: Mapping[str, object]) -> str:
-    """Return the report as strict JSON; bytes of a name that are no UTF-8 stand in it escaped, as in messages."""
+    """Return the report as strict JSON; bytes of names that are not UTF-8 are escaped, as in messages."""
     text = json.dumps(content, indent=1, allow_nan=False)
     if "\\ud" in text:  # perhaps a lone surrogate, which is what Python makes of such bytes
         text = json.dumps(_without_surrogates(content), indent=1, allow_nan=False)
