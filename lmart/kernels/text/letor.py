@@ -452,7 +452,7 @@ def _parse_lines(
     """Do what `parse_letor` does, with buffers for a batch of cells.
 
     text     : uint8[>= stop + MARGIN], in      start, stop : uint64, the bytes to read
-    layout, batch : as in `_parse_line`
+    layout, features, batch, out : as in `_parse_line`
     """
     for i in range(N_COUNTS):
         out.counts[i] = 0
