@@ -355,7 +355,7 @@ def test_files_beside_the_parts(folders: tuple[Path, Path]) -> None:
     assert refused(folders[1], *data, "--weights", "few-*.txt") == (
         f"lmart: error: few-*.txt: --weights is 1 file, {wanted}"
     )
-    assert refused(folders[1], *data, "--weights", "no-*.txt").startswith("lmart: error: no-*.txt: no file of the")
+    assert refused(folders[1], *data, "--weights", "no-*.txt").startswith("lmart: error: no-*.txt: no file that")
     short = Path("scores-1.txt").read_text().splitlines()
     Path("scores-1.txt").write_text("\n".join(short[:-1]) + "\n")
     assert f"scores-1.txt: holds {len(short) - 1} scores, but part-1.svm has {len(short)} rows" in refused(

@@ -216,7 +216,7 @@ def test_a_query_that_spans_parts_is_refused_with_both_places(tmp_path: Path) ->
     last = Path(parts[1]).read_text().splitlines(keepends=True)[-1]
     Path(parts[2]).write_text(last + Path(parts[2]).read_text())
     for n_shards in (1, 2, 3):
-        with pytest.raises(DataError, match=r"comes back: it first stood at .*part-1\.svm:") as fault:
+        with pytest.raises(DataError, match=r"are not adjacent \(first seen at .*part-1\.svm:") as fault:
             fit_in_shards(SetFiles("parts", parts), SMALL, n_shards)
         assert (fault.value.path, fault.value.line) == (parts[2], 1)
 
