@@ -17,7 +17,7 @@ from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.reading import JoinedSet, find_parts
 from lmart.distributed.shard import Shard
-from lmart.distributed.sharded_sets import DataParts, ShardedSets, ValidationParts, read_sets
+from lmart.distributed.sharded_sets import DataParts, SetFiles, ShardedSets, read_sets
 from lmart.errors import DataError, counted
 from lmart.formats.documents.reading import for_models, read_dataset, source_name
 from lmart.formats.read_options import ReadOptions
@@ -195,7 +195,7 @@ def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
         return one_for_each(option, pattern, asked[pattern], of, parts)
 
     validation = [
-        ValidationParts(
+        SetFiles(
             name,
             asked[name],
             for_parts("--valid-weights", weights, "its --valid", asked[name]),
@@ -209,4 +209,4 @@ def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
         for_parts("--weights", metadata.weights, "--data", train),
         for_parts("--init-scores", metadata.init_scores, "--data", train),
     )
-    return DataParts(ValidationParts(source_name(train), train, *own), validation, sizes)
+    return DataParts(SetFiles(source_name(train), train, *own), validation, sizes)
