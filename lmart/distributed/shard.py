@@ -14,7 +14,7 @@ from lmart.data.dataset import Judged
 from lmart.data.metadata import Metadata
 from lmart.distributed.actors import LinkedActor, check_run
 from lmart.distributed.reading import PartsFound, WeightsFound
-from lmart.distributed.shard_reading import TrainingParts, ValidationParts, read_init_scores, read_weights
+from lmart.distributed.shard_reading import TrainingReader, ValidationReader, read_init_scores, read_weights
 from lmart.distributed.sums import (
     Counts,
     DrawnRows,
@@ -67,7 +67,7 @@ class Shard(LinkedActor):
     def __init__(self, run: str, threads: int) -> None:
         super().__init__()
         self._run, self._pool = run, WorkerPool(threads)
-        self._valid: list[ValidationParts] = []
+        self._valid: list[ValidationReader] = []
         self._kept: dict[int, Float64Array] = {}
         self._watched: list[LocalScores] = []
 
@@ -85,20 +85,20 @@ class Shard(LinkedActor):
     # reading
 
     def first_pass(self, paths: Sequence[str], options: ReadOptions, seed: int, most_kept: int) -> PartsFound:
-        """Read the training set once: see `TrainingParts.first_pass`.
+        """Read the training set once: see `TrainingReader.first_pass`.
 
         paths     : the shard's parts, in order
         options   : how they are read
         seed      : of the sample
         most_kept : rows that are kept at most
         """
-        self._parts = TrainingParts(paths, options, self._pool, self._check)
+        self._parts = TrainingReader(paths, options, self._pool, self._check)
         found = self._parts.first_pass(seed, most_kept)
         return_freed_memory()
         return found
 
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
-        """Choose the rows that bin edges are chosen from: see `TrainingParts.sample`.
+        """Choose the rows that bin edges are chosen from: see `TrainingReader.sample`.
 
         first_row : number of the shard's first row in the data
         places    : int32[n_columns], the feature of each column
@@ -110,11 +110,11 @@ class Shard(LinkedActor):
         return found
 
     def counts(self, n_features: int) -> tuple[Int64Array, Int64Array]:
-        """Return cells by feature: see `TrainingParts.counts`."""
+        """Return cells by feature: see `TrainingReader.counts`."""
         return self._parts.counts(n_features)
 
     def cells(self, first: int, last: int) -> Float64Array:
-        """Return numbers of features in the sample: see `TrainingParts.cells`.
+        """Return numbers of features in the sample: see `TrainingReader.cells`.
 
         first, last : the features first..last - 1
         """
@@ -150,7 +150,7 @@ class Shard(LinkedActor):
         model   : has the features of the training set
         """
         self._model = model
-        self._valid.append(ValidationParts(paths, options, self._pool, self._check))
+        self._valid.append(ValidationReader(paths, options, self._pool, self._check))
         return self._valid[-1].read(model, self._edges)
 
     # preparing

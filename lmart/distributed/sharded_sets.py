@@ -39,8 +39,8 @@ KEPT = 4  # shards keep rows from the first pass if they are fewer than this sha
 GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
 
 
-class ValidationParts(NamedTuple):
-    """A validation set to be read.
+class SetFiles(NamedTuple):
+    """The files of a data set that is to be read.
 
     name        : what to call it in messages
     parts       : its files, in order
@@ -62,8 +62,8 @@ class DataParts(NamedTuple):
     sizes      : bytes of each file that is read
     """
 
-    train: ValidationParts
-    validation: Sequence[ValidationParts]
+    train: SetFiles
+    validation: Sequence[SetFiles]
     sizes: Mapping[str, int]
 
     @property

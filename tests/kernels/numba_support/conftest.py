@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lmart.kernels.numba_support import code_files
 @pytest.fixture
 def toy_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A file of kernels in a package folder of its own, where nothing but its __pycache__ serves as cache."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # it knows a version by its second and size
     monkeypatch.setattr(compiler.config, "CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", "not absolute, so not used")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
