@@ -39,8 +39,6 @@ class AlignedRun:
 def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> AlignedRun:
     """Join a run to judgments by the ids of queries and documents.
 
-    judgments   : what is relevant
-    run         : what is measured
     by_document : whether documents with the same score, even as float32, stand in the order of their ids, descending by
                   bytes, as in trec_eval; else in the order of the run
     DataError when no query of the run is judged.
@@ -94,12 +92,7 @@ def _judged_rows(judgments: JudgedDocuments, run: Run, in_both: Int64Array, thei
 
 
 def _order_of_ties(run: Run, rows: Int64Array, queries: Int64Array) -> Int64Array:
-    """Return the place of each document among those of its query with the same score, by id, descending.
-
-    run     : what is measured
-    rows    : int64[n], rows of the run, query by query
-    queries : int64[n], the query of each, ascending
-    """
+    """Return the place of each document among those of its query with the same score, by id, descending."""
     with np.errstate(over="ignore"):
         scores = run.scores[rows].astype(np.float32)  # what is the same in float64 is the same here
     order = np.lexsort((scores, queries))
