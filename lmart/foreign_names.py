@@ -296,9 +296,6 @@ def rows_of(kind: str, word: str) -> list[str]:
 def meant(kind: str, word: str, names: Collection[str], by_spelling: bool = True) -> list[str]:
     """Return what an unknown name may stand for: at most two of the known ones, best first.
 
-    kind        : one of NAMES; of any other, such as names of columns, only the spelling counts
-    word        : as the user wrote it
-    names       : those there are
     by_spelling : names that are spelled much like it count, unless another tool has it
     """
     by_name = {_folded(name): name for name in names}
@@ -310,10 +307,7 @@ def meant(kind: str, word: str, names: Collection[str], by_spelling: bool = True
 
 
 def perhaps(kind: str, word: str, names: Collection[str], by_spelling: bool = True) -> str:
-    """Return "; perhaps 'x'" or another hint for a name that nobody knows; empty when there is nothing to say.
-
-    kind, word, names, by_spelling : as in `meant`
-    """
+    """Return "; perhaps 'x'" or another hint for a name that nobody knows; empty when there is nothing to say."""
     found = meant(kind, word, names, by_spelling=False)
     if not found and kind in ("option", "argument") and (hint := _without(kind, word, names)):
         return hint

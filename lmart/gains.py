@@ -208,10 +208,7 @@ def refuse_labels_above(labels: Float64Array, scale: int, input_rows: Int64Array
 
 
 def stop_probabilities(labels: Float64Array, scale: int | None = None) -> Float64Array:
-    """Return how likely a reader stops at each document, (2^label - 1) / 2^L (Chapelle et al. 2009), float64[n].
-
-    scale  : L, a whole number from 1 that no label is above; None: `grade_scale` of these labels
-    """
+    """Return how likely a reader stops at each document, (2^label - 1) / 2^scale (Chapelle et al. 2009), float64[n]."""
     import numpy as np
 
     largest = float(scale or grade_scale(labels))

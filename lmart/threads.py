@@ -33,10 +33,7 @@ def available_processors() -> int:
 
 
 def threads_to_use(wanted: int | None) -> int:
-    """Return how many threads to use, at most as many as this process may. ValueError when fewer than one is asked.
-
-    wanted : a number from 1 up; None: all that this process may use
-    """
+    """Return how many threads to use, None: as many as this process may, never more. ValueError below 1."""
     if wanted is not None and (not hasattr(wanted, "__index__") or index(wanted) < 1):
         raise ValueError(f"threads is {wanted!r}; give a number from 1 up, or None for all that this process may use")
     if wanted is not None and index(wanted) == 1:  # no need to look, which takes longer than to score a few rows

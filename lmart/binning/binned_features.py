@@ -160,11 +160,7 @@ class BinnedDataset(Counted):
 
 
 def bin_dataset(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
-    """Choose bin edges for a training set in memory, and return it in bins.
-
-    max_bins : 2..255, bins of numbers; missing values have their own besides
-    absent   : 'zero' or 'missing', what a cell that is not written means
-    """
+    """Choose bin edges for a training set in memory, and return it in bins."""
     edges = fit_bin_edges(dataset, max_bins, absent, seed, pool)
     return BinnedDataset(
         bin_features(dataset, edges, pool),

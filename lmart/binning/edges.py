@@ -78,7 +78,6 @@ def choose_bin_edges(
 ) -> BinEdges:
     """Return the bin edges of each feature, chosen from a sample of n rows. A feature without two bins is left out.
 
-    counts   : int64[3, n_columns] of all rows, as ColumnCounts has them
     features : int32[n_columns], the dataset's column of each column of the rows
     """
     order = np.argsort(features)  # features from here on
@@ -148,10 +147,7 @@ def _edges_of(
 
 
 def gather_cells(rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array) -> Float64Array:
-    """Return the numbers of adjacent features in a sample, feature by feature, float64[sum of sizes].
-
-    features : int32[n_columns], the feature of each column
-    """
+    """Return the numbers of adjacent features in a sample, feature by feature, float64[sum of sizes]."""
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     cells = np.empty(starts[-1])
     kernels.gather_cells(rows, features, first, starts[:-1].copy(), cells)

@@ -107,10 +107,7 @@ def read_again(
 
 
 def code_batches(batches: Iterable[Batch], coder: Coder, bins: UInt8Array) -> None:
-    """Find the bins of all rows of a data set.
-
-    bins    : uint8[m, n_documents], out
-    """
+    """Write the bins of all rows of a data set to bins, uint8[m, n_documents]."""
     row = 0
     for batch in batches:
         pieces = []

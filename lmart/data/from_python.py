@@ -132,10 +132,6 @@ class GivenFeatures:
 def features_of(features: Any, what: str = "X", feature_names: Sequence[object] | None = None) -> GivenFeatures:
     """Return the features of an array, a DataFrame, a sparse matrix or lists.
 
-    features      : n rows and m columns
-    what          : what to call them in messages
-    feature_names : the label of each column; None: as a DataFrame says, else there are none
-
     Columns go by their labels. When all labels are whole numbers, features have these as indices and no names, as in a
     header of CSV; without labels they are 1, 2, ..., m.
     ArrayError when features have another shape or hold no numbers, or labels are missing, repeated or no names.

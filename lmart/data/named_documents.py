@@ -21,7 +21,6 @@ class JudgedDocuments:
     query_offsets : int64[n_queries + 1]
     document_ids  : n_documents ids in UTF-8, distinct in a query
     labels        : float64[n_documents]; below 0: in the file, but not judged
-    source        : what to call it in messages
     rows          : int64[n_documents], row of the input, or line of the file, of each document, from 0
     """
 
@@ -37,11 +36,7 @@ class JudgedDocuments:
 class Run:
     """What a system returned, query by query.
 
-    query_ids     : n_queries texts, distinct
-    query_offsets : int64[n_queries + 1]
-    document_ids  : n_documents ids in UTF-8, distinct in a query
-    scores        : float64[n_documents], finite
-    source        : what to call it in messages
+    query_offsets, query_ids, document_ids : as in JudgedDocuments
     rises         : whether scores rise with the ranks of the file
     """
 

@@ -228,7 +228,6 @@ def measured_part(dataset: Dataset) -> tuple[RankingDataset | ArrayDataset, Weig
 def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside: Features | None = None) -> Unbinned:
     """Return the documents as training and scoring read them.
 
-    dataset        : the documents
     source         : what messages call arrays
     allow_infinite : whether infinite values of arrays are data; files say that when they are read
     beside         : the features that columns without labels stand for, in the order in which a program gives them, or
@@ -255,12 +254,7 @@ def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside
 
 
 class FiniteRows:
-    """Rows whose infinite values are refused when they are read.
-
-    rows   : the rows
-    names  : of the columns
-    source : what messages call the data
-    """
+    """Rows whose infinite values are refused when they are read."""
 
     def __init__(self, rows: Rows, names: Sequence[str], source: str) -> None:
         self._rows, self._names, self._source = rows, names, source

@@ -20,8 +20,7 @@ _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # types of what 
 def offsets_of_ids(qid: object, n: int, how_to_sort: str = _SORT) -> tuple[Int64Array, list[str]]:
     """Return where the rows of each query start, and the end, int64[n_queries + 1], and the query ids as text.
 
-    qid         : n ids, numbers, texts or what can be hashed; rows with equal ids must be adjacent
-    how_to_sort : the advice when rows of a query are not adjacent
+    qid : n ids, numbers, texts or what can be hashed; rows with equal ids must be adjacent
 
     ArrayError names the rows when there are others than n, an id is missing, or rows of a query are not adjacent.
     """

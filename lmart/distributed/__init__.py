@@ -11,8 +11,7 @@ from typing import NamedTuple
 class Address(NamedTuple):
     """What --dask names.
 
-    scheduler : address of a scheduler; '': there is none yet
-    processes : worker processes to be started on this machine, where there is none
+    scheduler : address of a scheduler; '': worker processes are started on this machine
     """
 
     scheduler: str

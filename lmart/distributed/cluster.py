@@ -168,10 +168,7 @@ def _wait_for_workers(client: Any, local: LocalCluster) -> None:
 class Cluster:
     """A cluster with a connection to its scheduler.
 
-    client          : of `distributed`
     on_this_machine : its workers were started by this process, and have the same current folder
-
-    run       : name of what this process does with it
     """
 
     def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
@@ -236,11 +233,7 @@ class Cluster:
                 raise LmartError(f"{what}; install the same everywhere, then restart the worker")
 
     def run_tasks(self, function: Callable[..., Result], calls: Sequence[tuple[Any, ...]]) -> Iterator[Result]:
-        """Call a function on workers for each of several arguments; yield the results in order.
-
-        function : of a module that workers can import
-        calls    : arguments of each call
-        """
+        """Call a function of a module that workers can import with each of these arguments; yield results in order."""
         at_once = max(LEAST_AT_ONCE, AHEAD * sum(self._threads.values()))
         futures: deque[Any] = deque()
         for first, last in chunks(len(calls), at_once):
@@ -283,10 +276,7 @@ class Cluster:
         return copied
 
     def start_actors(self, kind: type[Any], most: int) -> Actors:
-        """Start an object on each worker and return them. Later workers do not count.
-
-        kind : class of the objects; gets the name of the run and the threads of its worker
-        """
+        """Start an object on each worker, made of the run's name and its threads; later workers do not count."""
         self.addresses = self.addresses[:most]
         held = [
             self._client.submit(
@@ -313,7 +303,6 @@ class Cluster:
         """Run work in the connection's thread and return its result; LmartError when a part of the cluster is lost.
 
         work : called there; what it returns is awaited, once: so a large result is transferred once
-        look : called every second until it is there; None: nothing
         """
         tasks: list[asyncio.Future[Result]] = []
 
@@ -371,10 +360,7 @@ class Cluster:
             self._signs.look(self._asked(self._client.scheduler.identity)["workers"], self.addresses)
 
     def close(self, finished: bool) -> None:
-        """Leave the cluster as it was.
-
-        finished : the run succeeded; otherwise, tell workers to give up their work
-        """
+        """Leave the cluster as it was; unless the run is `finished`, tell workers to give up their work."""
         if not finished:
             self.tell(give_up, self.run)
         elif self._actors is not None:
@@ -397,8 +383,7 @@ class Cluster:
 def connected(address: Address, security: str | None, threads: int) -> Iterator[Cluster]:
     """Connect to a cluster, or start one on this machine until the end; LmartError when that fails.
 
-    security : file of certificates; None: there is no TLS
-    threads  : of this process, which the workers that it starts share
+    threads : of this process, which the workers that it starts share
     """
     distributed = load_distributed()
     with contextlib.ExitStack() as stack:

@@ -109,10 +109,7 @@ def connect(distributed: Any, scheduler: str, security: str | None, where: str) 
 
 
 class LocalCluster(NamedTuple):
-    """A cluster of this machine.
-
-    workers : the processes of its workers
-    """
+    """A cluster of this machine."""
 
     address: str
     workers: Sequence[subprocess.Popen[bytes]]

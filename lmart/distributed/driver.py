@@ -77,10 +77,7 @@ def _warnings_of(validation_set: JoinedSet, found: Sequence[QueriesFound]) -> li
 
 
 class ShardedScores:
-    """The scores of a data set in shards, and its measure.
-
-    number : of the set, the training set being 0
-    """
+    """The scores of a data set in shards, and its measure."""
 
     def __init__(self, shards: Actors, number: int) -> None:
         self._shards, self._number = shards, number
@@ -114,10 +111,7 @@ class ShardedScores:
             return None if scaled is None else scaled * 2.0**-OVERFLOW_SHIFT
 
     def keep(self, number: int, copied: bool) -> KeptScores:
-        """Return the number that the current scores are kept under.
-
-        copied : keep a copy; else the scores may change when the next tree is added
-        """
+        """Return the number that the current scores, or a copy that stays as it is, are kept under."""
         self._shards.call("keep", number, copied)
         return number
 
@@ -151,12 +145,7 @@ def _mean(sums: Sequence[MeasureSums]) -> float | None:
 
 
 class _Setup(NamedTuple):
-    """What growing a tree needs that is the same in every round.
-
-    sets       : what was read
-    histograms : buffers to use
-    directions : int8[m], the monotone constraints; None: none
-    """
+    """What growing a tree needs that is the same in every round."""
 
     sets: ShardedSets
     pool: WorkerPool
@@ -202,10 +191,7 @@ class _ShardedFitting:
         return grown
 
     def sum_root(self, settings: RankerSettings) -> tuple[PackedRoot, Units] | None:
-        """Return the root of a tree at the current scores, and the units of its sums; None when all gradients are 0.
-
-        settings : of the ranker
-        """
+        """Return the root of a tree at the current scores, and the units of its sums; None when all gradients are 0."""
         scales = self._scales(self._draw(settings, 1, self._setup.sets.train_set.n_documents))
         if scales is None:
             return None

@@ -43,8 +43,7 @@ from lmart.threads import WorkerPool
 class PartInputs(NamedTuple):
     """What a worker reads to measure a part: the part itself, and with it files of scores and weights.
 
-    scores  : file of each system whose scores are given, in their order
-    weights : file of those of its queries or rows; None: there are none
+    scores : file of each system whose scores are given, in their order
     """
 
     path: str
@@ -56,10 +55,9 @@ class PartInputs(NamedTuple):
 class PartPlan:
     """How a part is read and measured.
 
-    measures : to be computed, all with the same conventions
-    systems  : kind of each system: 'model', or 'scores' that are given
-    scale    : largest label that err assumes without max=; None, or below a label of the part: the part's largest
-    names    : features known in advance, in the order of their numbers; may be empty
+    systems : kind of each system: 'model', or 'scores' that are given
+    scale   : largest label that err assumes without max=; None, or below a label of the part: the part's largest
+    names   : features known in advance, in the order of their numbers; may be empty
     """
 
     measures: tuple[Measure, ...]
@@ -77,9 +75,7 @@ class PartPlan:
 class MeasuredPart(NamedTuple):
     """What a worker found in a part.
 
-    found       : its rows and features
     first_lines : int64[n_queries], line or row of the file where each query begins
-    scale       : L of a measure of err that names none itself
     weights     : facts about them, and float64[n_queries]; None: no weights
     systems     : the queries as each system ranks them; empty when a label is above the largest one that a measure
                   names, which all parts together refuse
@@ -174,12 +170,6 @@ class QueryWeights(NamedTuple):
 
 class EvaluatedParts:
     """The parts of one data set, each measured once, or again when all parts together show that it must be.
-
-    measure : measures parts
-    files   : what is read of each part, in order
-    watch   : called with the number of parts measured so far
-
-    data      : rows and features of all parts
 
     DataError as one process raises it, when a query spans parts too.
     """

@@ -22,10 +22,7 @@ COUNTED = 16  # features whose documents are counted in one message
 
 
 class ShardedLeaves:
-    """A LeafSource of which every shard has a part; sums and counts of all parts are added.
-
-    most_frequent_bins : uint8[m], each feature's most frequent bin
-    """
+    """A LeafSource of which every shard has a part; sums and counts of all parts are added."""
 
     def __init__(self, shards: Actors, most_frequent_bins: UInt8Array, root: PackedRoot, n_documents: int) -> None:
         self._shards, self._most_frequent_bins = shards, most_frequent_bins
@@ -61,10 +58,7 @@ class ShardedLeaves:
         return 0 if leaf in self._summed else 1
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
-        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
-
-        leaf : number of the root, or of a leaf that `split_ahead` has summed
-        """
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
         total, histogram = self._summed[leaf]
         np.copyto(out, histogram)
         return total

@@ -48,8 +48,7 @@ def repeated_codes(codes: Sequence[UInt64Array]) -> UInt64Array:
 def refuse_repeated(found: Iterable[Mapping[str, Place]], can_group: bool = False) -> None:
     """Raise DataError when a query occurs in two parts, naming both places.
 
-    found     : of each part, or of each worker's parts, in order: the places of queries, by id
-    can_group : whether --group-by-qid is of use
+    found : of each part, or of each worker's parts, in order: the places of queries, by id
     """
     first_places: dict[str, Place] = {}
     for places in found:

@@ -62,10 +62,7 @@ def seen_by_workers(cluster: Cluster, path: str) -> str:
 
 
 def find_parts(cluster: Cluster, patterns: Sequence[str]) -> list[list[PartFile]]:
-    """Return the files of each pattern, as a worker sees them: see `find_files`.
-
-    patterns : names of files, or patterns; relative ones are meant from the current folder of this process
-    """
+    """Return the files of each pattern, as a worker sees them; relative patterns are those of this process."""
     names = [seen_by_workers(cluster, pattern) for pattern in patterns]
     (found,) = cluster.run_tasks(find_files, [(names,)])
     return list(found)
@@ -77,12 +74,10 @@ class PartsFound(NamedTuple):
     n_documents, n_queries, n_single : rows, queries, and queries of one row
     label_rows, labels : int64[n], float64[n], the rows with a label above those of all rows before, and these labels
     ids         : int64[n_columns], of its features, in the order of first appearance
-    names       : of the columns; None: they have none
     of_tables   : by part with a header: the ids that it has a column for
     ignored     : the indices to ignore, and whether a row had them
     query_codes : uint64[n_queries], a hash of each query id
     messages    : of readers, and whether it is a warning
-    empty       : parts without rows
     """
 
     n_documents: int
@@ -103,8 +98,7 @@ class PartsFound(NamedTuple):
 class PartsReader:
     """Reads adjacent parts of one data set.
 
-    options : how they are read
-    check   : called from time to time; raises when the run was given up
+    check : called from time to time; raises when the run was given up
     """
 
     def __init__(self, paths: Sequence[str], options: ReadOptions, pool: WorkerPool, check: Callable[[], None]) -> None:
@@ -123,11 +117,7 @@ class PartsReader:
             self.messages.append((text, is_warning))
 
     def batches(self, table: FeatureTable | None = None, queries: SeenQueries | None = None) -> Iterator[Batch]:
-        """Yield the rows of all parts, in batches of blocks.
-
-        table   : the features met so far; None: those of this reader
-        queries : the queries met so far; None: they were all met before
-        """
+        """Yield the rows of all parts, in batches of blocks; without a table or queries, those of this reader count."""
         table = self.table if table is None else table
         seen = SeenQueries(group_by_qid=True) if queries is None else queries
         if queries is not None:
@@ -169,10 +159,7 @@ class PartsReader:
 
 
 def rows_above_all_before(labels: Float64Array) -> Int64Array:
-    """Return the rows whose label is above those of all rows before, int64; the first row is one.
-
-    labels : float64[n_documents], >= 0
-    """
+    """Return the rows of labels, float64[n], that are above those of all rows before, int64; the first row is one."""
     highest_before = np.concatenate([[-1.0], np.maximum.accumulate(labels)[:-1]])
     return np.flatnonzero(labels > highest_before)
 
@@ -225,7 +212,6 @@ def refuse_unfit(found: WeightsFound, first: str) -> None:
 class JoinedSet:
     """What the driver knows of a data set.
 
-    feature_ids    : int64[n_features], ascending
     feature_names  : n_features texts; None: they have numbers only
     table_features : for each part that is a table, the ids of the features that it has a column for
     """

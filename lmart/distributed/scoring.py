@@ -40,11 +40,7 @@ _waiting: dict[str, list[str]] = {}  # by run: outputs of this worker that wait 
 class ScoringJob:
     """What all parts have in common; the workers get it once.
 
-    run     : name of the run
-    form    : name of the output format
     top     : rows to write of each query, the best ones; None: all
-    tag     : name of the run in the TREC format
-    strict  : refuse features that only the data or only the model has
     attempt : number of this attempt to score the parts
     """
 
@@ -92,13 +88,9 @@ class ScoringJob:
 class PartScored(NamedTuple):
     """What a worker found in a part that it has scored.
 
-    ids         : int64[n_columns], its features, in the order of first appearance
-    names       : of the columns; None: they have none
     is_table    : whether it has a header, which names all of its features
-    ignored     : the indices to ignore, and whether a row had them
     query_codes : uint64[n_queries], a hash of each query id; none where queries may span parts
     messages    : of its reader, without the name of the part, and whether it is a warning
-    repetition  : queries that name a document twice; None: there are none
     staged      : the output, which waits for its name
     """
 
@@ -227,12 +219,8 @@ FindPlaces = Callable[[str, Sequence[int]], Mapping[str, Place]]
 class ScoredParts:
     """Collects what workers found, part by part, in their order. It holds no rows: of a query only a hash.
 
-    source      : what messages call all parts
     find_places : gets a part and hashes of query ids; returns part and line of the first row of each, by id
-    can_group   : whether a query may span parts with --group-by-qid
     different   : hashes with two parts in which they are those of different queries; more are added
-
-    staged : the outputs, which wait for their names
     """
 
     def __init__(

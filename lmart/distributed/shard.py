@@ -58,11 +58,7 @@ class EdgeMagnitudes(NamedTuple):
 
 
 class Shard(LinkedActor):
-    """Adjacent parts of the data and all that is known of their rows.
-
-    run     : name of the run
-    threads : to use
-    """
+    """Adjacent parts of the data and all that is known of their rows."""
 
     def __init__(self, run: str, threads: int) -> None:
         super().__init__()
@@ -85,25 +81,14 @@ class Shard(LinkedActor):
     # reading
 
     def first_pass(self, paths: Sequence[str], options: ReadOptions, seed: int, most_kept: int) -> PartsFound:
-        """Read the training set once: see `TrainingReader.first_pass`.
-
-        paths     : the shard's parts, in order
-        options   : how they are read
-        seed      : of the sample
-        most_kept : rows that are kept at most
-        """
+        """Read the training set, adjacent parts in order, once: see `TrainingReader.first_pass`."""
         self._parts = TrainingReader(paths, options, self._pool, self._check)
         found = self._parts.first_pass(seed, most_kept)
         return_freed_memory()
         return found
 
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
-        """Choose the rows that bin edges are chosen from: see `TrainingReader.sample`.
-
-        first_row : number of the shard's first row in the data
-        places    : int32[n_columns], the feature of each column
-        halvings  : how often the sample is halved at least
-        """
+        """Choose the rows that bin edges are chosen from: see `TrainingReader.sample`."""
         self._first_row = first_row
         found = self._parts.sample(first_row, places, halvings)
         return_freed_memory()
@@ -114,10 +99,7 @@ class Shard(LinkedActor):
         return self._parts.counts(n_features)
 
     def cells(self, first: int, last: int) -> Float64Array:
-        """Return numbers of features in the sample: see `TrainingReader.cells`.
-
-        first, last : the features first..last - 1
-        """
+        """Return numbers of the features first..last - 1 in the sample: see `TrainingReader.cells`."""
         return self._parts.cells(first, last)
 
     def code(self, edges: BinEdges) -> Counts:
@@ -126,29 +108,17 @@ class Shard(LinkedActor):
         return Counts(self._parts.code(edges))
 
     def lay_out(self, counts_of_all: Int64Array) -> None:
-        """Lay out the rows for growing trees.
-
-        counts_of_all : int64[m, 256], documents of all shards in each bin
-        """
+        """Lay out the rows for growing trees; `counts_of_all` is int64[m, 256], documents of all shards in each bin."""
         return_freed_memory()
         self._binned = self._parts.lay_out(counts_of_all)
         self._narrowing = RowNarrowing(self._binned)
 
     def first_places(self, number: int | None, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
-        """Return where queries first stand, in the training set or a validation set, by id.
-
-        number : of the validation set, from 0; None: of the training set
-        codes  : hashes of the ids of queries
-        """
+        """Return where queries with these hashes first stand, in the training set (None) or a validation set, by id."""
         return (self._parts if number is None else self._valid[number]).first_places(codes)
 
     def read_valid(self, paths: Sequence[str], options: ReadOptions, model: Ensemble) -> PartsFound:
-        """Read the parts of one more validation set into bins.
-
-        paths   : the shard's parts, in order
-        options : how they are read
-        model   : has the features of the training set
-        """
+        """Read the parts of one more validation set into bins, with the features of the model."""
         self._model = model
         self._valid.append(ValidationReader(paths, options, self._pool, self._check))
         return self._valid[-1].read(model, self._edges)
@@ -160,9 +130,7 @@ class Shard(LinkedActor):
     ) -> WeightsFound:
         """Read the metadata of a set's parts; return what their weights are like.
 
-        number      : of the validation set, from 0; None: the training set
-        weights     : a file for each part; None: there are none
-        init_scores : a file for each part; None: there are none
+        weights, init_scores : a file for each part; None: there are none
         """
         parts = self._parts if number is None else self._valid[number]
         starts = None if init_scores is None else read_init_scores(parts, init_scores)
@@ -208,29 +176,17 @@ class Shard(LinkedActor):
     # scores and measures
 
     def measure(self, number: int, shift: int) -> MeasureSums:
-        """Return the sums behind the measure of a set, the training set being 0.
-
-        number : of the set, the training set being 0
-        shift  : values are multiplied by 2^shift
-        """
+        """Return the sums behind the measure of a set, the training set being 0; values are multiplied by 2^shift."""
         watched = self._watched[number]
         with source_named(watched.source):
             return measure_sums(watched, watched.evaluator, self._measure, self._exponents[number], shift)
 
     def restart(self, number: int) -> None:
-        """Set the scores of a set to the initial scores.
-
-        number : of the set, the training set being 0
-        """
+        """Set the scores of a set to the initial scores."""
         self._watched[number].restart()
 
     def add(self, number: int, grown: GrownTree, shift: int | None) -> MeasureSums | None:
-        """Add the leaf values of a tree to the scores of a set; with a shift, return the sums behind its measure.
-
-        number : of the set, the training set being 0
-        grown  : the tree
-        shift  : as in `measure`; None: the measure is not wanted
-        """
+        """Add the leaf values of a tree to the scores of a set; with a shift, return the sums as `measure` does."""
         (self._training if number == 0 else self._validation[number - 1]).add(grown)
         return None if shift is None else self.measure(number, shift)
 
@@ -244,10 +200,7 @@ class Shard(LinkedActor):
         self._training.scores = self._kept[number]
 
     def add_bin_values(self, values: Float64Array) -> None:
-        """Set the scores of the training set to the initial scores and the values of its documents' bins.
-
-        values : float64[n_bins]
-        """
+        """Set the scores of the training set to the initial scores and the values of its bins, float64[n_bins]."""
         self._training.restart()
         add_bin_values(values, self._binned, self._training.scores, self._pool)
 
@@ -258,21 +211,12 @@ class Shard(LinkedActor):
     # a round
 
     def compute_sizes(self, ranker: int, round_number: int, n_documents: int) -> Float64Array:
-        """Compute the gradients of a round; return sampling weights of every so many documents.
-
-        ranker       : its number, from 0
-        round_number : of the seed's random numbers
-        n_documents  : of all shards
-        """
+        """Compute the gradients of a round; return sampling weights of every so many of the documents of all shards."""
         self._compute_gradients(ranker, round_number)
         return tree_round.some_sizes(self._gradients, self._first_row, n_documents)
 
     def draw(self, threshold: float, key: int) -> DrawnRows:
-        """Draw the rows of a tree, after `compute_sizes`.
-
-        threshold : as `threshold_of` returned it
-        key       : of the round
-        """
+        """Draw the rows of a tree, after `compute_sizes`, with the threshold of `threshold_of`."""
         if threshold <= 0.0:
             return self._take_all()
         draw = RowDraw(threshold, np.uint64(key), self._first_row)
@@ -280,11 +224,7 @@ class Shard(LinkedActor):
         return self._drawn()
 
     def draw_all(self, ranker: int, round_number: int) -> DrawnRows:
-        """Compute the gradients of a round, whose tree is grown from all rows.
-
-        ranker       : its number, from 0
-        round_number : of the seed's random numbers
-        """
+        """Compute the gradients of a round, whose tree is grown from all rows."""
         self._compute_gradients(ranker, round_number)
         return self._take_all()
 
@@ -311,11 +251,7 @@ class Shard(LinkedActor):
         return EdgeMagnitudes(head, tree_round.sum_magnitudes(inside, self._pool), tail)
 
     def pack(self, scales: tuple[float, float], allowed: BoolArray | None) -> PackedRoot:
-        """Pack the gradients for a tree; return its root.
-
-        scales  : units that are 1, of gradients and of hessians
-        allowed : bool[m], the features that the tree may split on; None: all
-        """
+        """Pack the gradients for a tree at these scales, the units that are 1; return its root."""
         pool, binned = self._pool, self._binned
         largest, packed = tree_round.pack(self._gradients, scales, pool)
         narrowed = None if allowed is None else self._narrowing.narrow(self._sampled, allowed, pool)
@@ -357,11 +293,7 @@ class Shard(LinkedActor):
         return Counts(np.array(self._leaves.bin_counts(asked)))
 
     def finish_tree(self, leaves: Sequence[int], values: Float64Array) -> None:
-        """Add the leaf values of the tree that was grown to the scores of the training set.
-
-        leaves : numbers of its leaves
-        values : float64[n_leaves], their values
-        """
+        """Add the values, float64[n_leaves], of the leaves of the grown tree to the scores of the training set."""
         for partition in self._leaves.partitions:
             tree_round.add_values(partition, leaves, values, self._training.scores, self._pool)
         del self._leaves

@@ -43,9 +43,7 @@ class TrainingReader(PartsReader):
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
         """Choose the rows of the sample that bin edges are chosen from; return how many, and how often it was halved.
 
-        first_row : number of the shard's first row in the data
-        places    : int32[n_columns], the feature of each column
-        halvings  : how often the sample is halved at least
+        halvings : how often the sample is halved at least
         """
         self._places = places
         if self._sample is None:

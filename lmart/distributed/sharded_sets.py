@@ -42,10 +42,7 @@ GATHERED = 1 << 20  # cells of the sample that the driver holds at a time
 class SetFiles(NamedTuple):
     """The files of a data set that is to be read.
 
-    name        : what to call it in messages
-    parts       : its files, in order
-    weights     : a file for each part; None: none
-    init_scores : a file for each part; None: none
+    weights, init_scores : a file for each part; None: none
     """
 
     name: str
@@ -55,12 +52,7 @@ class SetFiles(NamedTuple):
 
 
 class DataParts(NamedTuple):
-    """All that a run reads.
-
-    train      : the training set
-    validation : the validation sets
-    sizes      : bytes of each file that is read
-    """
+    """All that a run reads."""
 
     train: SetFiles
     validation: Sequence[SetFiles]
@@ -76,14 +68,7 @@ class DataParts(NamedTuple):
 class ShardedSets:
     """All that a run learns from and is measured on.
 
-    shards             : that hold the rows
-    train_set          : the training set
-    validation_sets    : in their order
-    edges              : the bins of the training set
-    bin_counts         : int64[m, 256], documents in each bin
-    exponents          : power of two that the largest weight of each set is below, the training set first
-    has_start          : there are initial scores
-    warnings           : how validation sets fail to match the training set
+    exponents : power of two that the largest weight of each set is below, the training set first
     """
 
     shards: Actors
@@ -103,11 +88,7 @@ class ShardedSets:
 
 
 def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]:
-    """Return ranges of parts, one a shard, of about the same bytes each; empty ones last where parts are few.
-
-    sizes    : bytes of each part
-    n_shards : how many ranges
-    """
+    """Return ranges of parts, one a shard, of about the same bytes each; empty ones last where parts are few."""
     ends = np.cumsum([0, *sizes])
     bounds, first = [], 0
     for number in range(n_shards):
@@ -135,12 +116,7 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
 
 
 def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> tuple[BinEdges, Int64Array]:
-    """Choose bin edges and find the bins of all rows; return the edges and the documents in each bin, int64[m, 256].
-
-    shards    : that hold the rows
-    train_set : as `read_training_set` returned it
-    settings  : of the bins
-    """
+    """Choose bin edges and find the bins of all rows; return the edges and the documents in each bin, int64[m, 256]."""
     n_rows = _sample(shards, train_set)
     m = train_set.n_features
     counts = shards.call("counts", m)
@@ -175,7 +151,6 @@ def _sample(shards: Actors, train_set: JoinedSet) -> int:
 def _gathered(cells: Sequence[Float64Array], sizes: Sequence[Int64Array]) -> Float64Array:
     """Return the cells of all shards, feature by feature.
 
-    cells : of each shard, feature by feature
     sizes : int64[k] of each shard, how many cells each feature has
     """
     parts = [np.split(own, np.cumsum(size)[:-1]) for own, size in zip(cells, sizes, strict=True)]
@@ -250,12 +225,8 @@ def read_sets(
 ) -> ShardedSets:
     """Read all sets of a run into shards; DataError as one machine raises it.
 
-    shards   : that hold the rows afterwards
-    parts    : what is read
-    options  : how it is read
-    settings : of the run
-    strict   : refuse validation sets whose features are not those of the training set
-    check    : called with the training set before it is binned
+    strict : refuse validation sets whose features are not those of the training set
+    check  : called with the training set before it is binned
     """
     train_set = read_training_set(shards, parts, options, settings)
     check(train_set)

@@ -20,8 +20,7 @@ MOST_LONG = 8  # sums travel in 5 bytes each unless more than 1 in 8 is larger
 class PlannedSplit(NamedTuple):
     """A leaf that is to be split.
 
-    left, right : new numbers, of its children
-    summed      : the child whose histogram is likely to be asked for; None: neither
+    summed : the child whose histogram is likely to be asked for; None: neither
     """
 
     leaf: int
@@ -34,7 +33,6 @@ class PlannedSplit(NamedTuple):
 class DrawnRows(NamedTuple):
     """What a tree is to be grown from in a shard, or in several.
 
-    n_sampled  : rows in the sums
     magnitudes : sums of |gradient| and of hessian
     """
 
@@ -48,12 +46,7 @@ class DrawnRows(NamedTuple):
 
 
 class PackedRoot(NamedTuple):
-    """The root of a tree in a shard, or in several.
-
-    largest_hessian : of a document, in units
-    total           : packed sum
-    histogram       : int64[n_bins], the packed sums by bin
-    """
+    """The root of a tree in a shard, or in several."""
 
     largest_hessian: int
     total: int
@@ -155,10 +148,9 @@ def weight_exponent(weights: Float64Array | None) -> int:
 def measure_sums(
     watched: LocalScores, evaluator: Evaluator, measure: str, exponents: tuple[int, int], shift: int
 ) -> MeasureSums:
-    """Return the sums behind the mean of a measure over the queries of a shard.
+    """Return the sums behind the mean of a measure over the queries of a shard, its values multiplied by 2^shift.
 
     exponents : powers of two that the largest weight is below, of the shard and of all shards
-    shift     : values are multiplied by 2^shift
     """
     values = evaluator.evaluate(watched.scores).per_query[measure]
     counts = ~np.isnan(values)

@@ -65,11 +65,7 @@ SETTINGS = {
 
 
 class Chart(NamedTuple):
-    """A chart as SVG.
-
-    svg   : the element, for HTML
-    title : its content in a few words
-    """
+    """A chart as SVG."""
 
     svg: str
     title: str

@@ -18,11 +18,7 @@ def text(content: object) -> str:
 
 
 def shown(value: float | None, form: str = ".6f") -> str:
-    """Return a number as the tables of the terminal show it.
-
-    value : the number; None where it is not defined
-    form  : its format; large numbers have nine digits
-    """
+    """Return a number as the tables of the terminal show it, large ones with nine digits; None: not defined."""
     if value is None:
         return NOT_DEFINED
     return f"{value:{form}}" if abs(value) < 1e9 else f"{value:.9g}"
@@ -49,10 +45,7 @@ def interval(ends: Sequence[float] | None, form: str = ".4f") -> str:
 
 
 class Cell(NamedTuple):
-    """A cell of a table with a style of its own.
-
-    style : a class of the style sheet
-    """
+    """A cell of a table with a class of the style sheet."""
 
     html: str
     style: str

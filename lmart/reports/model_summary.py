@@ -52,10 +52,7 @@ def node_documents(tree: Tree) -> list[int] | None:
 
 
 def depths(trees: Sequence[Tree]) -> Int64Array:
-    """Return the most splits between the root and a leaf of each tree, int64[n_trees].
-
-    trees : in any order; all levels of all trees are walked at once
-    """
+    """Return the most splits between the root and a leaf of each tree, int64[n_trees]."""
     flat = flatten(trees)
     found = np.zeros(flat.n_trees, np.int64)
     owner = flat.tree_of_node
@@ -75,11 +72,7 @@ def depths(trees: Sequence[Tree]) -> Int64Array:
 class RankerFacts:
     """The trees of one ranker, or of a model that is no mean of rankers.
 
-    first_tree      : number of its first tree, from 1; None when it has none
-    objective       : name of its objective; None when the model does not say
-    features        : share of the features that each tree could split on; None when the model does not say
-    leaves          : of all its trees
-    fewest, most    : leaves of a tree
+    first_tree : number of its first tree, from 1; None when it has none. Others are None when the model does not say
     """
 
     first_tree: int | None
@@ -98,7 +91,6 @@ class RankerFacts:
 class FeatureImportance:
     """How much a feature matters.
 
-    feature      : its name, or its index as text
     gain_share   : share of the split gain, from 0 to 1; None when the model does not say what its splits gained
     contribution : mean absolute contribution to the scores of some data; None: no data was given
     """
@@ -113,8 +105,6 @@ class FeatureImportance:
 class ModelSummary:
     """What is in a model.
 
-    rankers    : one when it is no mean of several
-    importance : all features, the most important first
     changed    : settings of lmart that differ from the defaults; of another tool all that the file says
     documents  : that the trees were grown from, the most of a tree; None when the model does not say
     leaf_documents : of a leaf, the fewest, the median and the most; None when the model does not say
@@ -219,10 +209,7 @@ def rank_features(
 
 
 def changed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from the defaults of lmart, and those that it does not know.
-
-    settings : as a model file or a report holds them
-    """
+    """Return the settings that differ from the defaults of lmart, and those that it does not know."""
     defaults = TrainSettings().to_json()
     return {name: value for name, value in settings.items() if name not in defaults or value != defaults[name]}
 

@@ -22,8 +22,6 @@ BINS = 20
 class CutoffPoint(NamedTuple):
     """NDCG at one cutoff.
 
-    cutoff   : number of documents looked at
-    mean     : over the queries; None when no query counts
     interval : of the mean; None when there is none
     """
 

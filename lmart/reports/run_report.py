@@ -107,10 +107,7 @@ def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[st
 
 
 def tuning_entry(space: Sequence[Dimension], trials: Sequence[Trial], best: int | None) -> dict[str, Any]:
-    """Return the entry of a search for settings.
-
-    best   : index of the best trial; None: none has a measure
-    """
+    """Return the entry of a search for settings."""
     return {
         "searched": [setting.name for setting in space],
         "trials": [trial.to_json() for trial in trials],
@@ -173,10 +170,7 @@ def _or_none(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Curve:
-    """The measure of one data set after each round of a ranker.
-
-    values : one for each round; None where no query counts
-    """
+    """The measure of one data set after each round of a ranker."""
 
     name: str
     values: tuple[float | None, ...]
@@ -192,12 +186,8 @@ class Curve:
 class RankerRun:
     """How the training of one ranker went.
 
-    objective, tree : names of its objective and of the form of its trees
-    features   : share of the features that each tree could split on
     first_tree : number of the first of them in the model, from 1; None when there is none
     stopped    : 'trees', 'early' or 'split'
-    rounds     : numbers of the rounds
-    curves     : of the training set, then of each validation set
     """
 
     objective: str
@@ -215,12 +205,9 @@ class RankerRun:
 class RunReport:
     """What is shown of a run.
 
-    content    : the report as it was read
-    metric     : the measure of all curves
-    rankers    : in the order of training
-    measures   : measure of the whole model by set: training, then each validation file
-    importance : features that are split on, the most important first; None in reports without it
-    changed    : settings that differ from the defaults
+    metric   : the measure of all curves
+    measures : measure of the whole model by set: training, then each validation file
+    changed  : settings that differ from the defaults
     """
 
     content: Mapping[str, Any]
@@ -269,10 +256,7 @@ def is_report(document: object) -> bool:
 
 
 def parse_report(content: bytes, path: str) -> dict[str, Any] | None:
-    """Return the JSON object of a report; None when the content is something else.
-
-    DataError when it is JSON that says more than one thing.
-    """
+    """Return the JSON object of a report, None for something else; DataError when it is JSON that says two things."""
     try:
         document = strict_json(content)
     except NotStrict as fault:
@@ -283,10 +267,7 @@ def parse_report(content: bytes, path: str) -> dict[str, Any] | None:
 
 
 def load_report(path: str) -> RunReport:
-    """Read the report of a run.
-
-    DataError when it cannot be read, is no report, or damaged.
-    """
+    """Read the report of a run; DataError when it cannot be read, is no report, or damaged."""
     document = parse_report(read_all(path), path)
     if document is None:
         raise DataError("this is not a training report; give a file that lmart train --report wrote", path)
@@ -294,10 +275,7 @@ def load_report(path: str) -> RunReport:
 
 
 def read_report(document: Mapping[str, Any], path: str) -> RunReport:
-    """Return the report, checked.
-
-    DataError when the report is damaged.
-    """
+    """Return the report, checked; DataError when it is damaged."""
     try:
         return _read(document)
     except _Damage as fault:

@@ -59,7 +59,7 @@ class RankerPart(NamedTuple):
 
     trees     : number of its trees
     objective : name of its objective
-    tree      : name of the form of its trees
+    leaves    : most leaves of a tree
     leaves    : most leaves of a tree
     features  : share of the features that each tree could split on
     seed      : of what was drawn by chance
@@ -77,17 +77,16 @@ class RankerPart(NamedTuple):
 class Ensemble:
     """A whole model: score = base_score, then + leaf value of each tree, in order, divided if it is an average.
 
-    trees         : in the order in which their leaf values are added
-    feature_ids   : int64[n_features], ascending, as in the training file
-    feature_names : n_features texts, None when features have numbers only
-    base_score    : score without any tree
-    absent        : 'zero' or 'missing', what an index that is not in the row means
-    gain          : the gain it was trained with, as text; None when the model does not say
-    settings      : of the training, plain JSON values
-    sums          : 'float64', or 'float32' when the sum is rounded to float32 after each tree, as XGBoost does
-    average       : whether the sum is divided by the number of trees, as in a random forest of LightGBM
-    rankers       : the rankers that the model is the mean of; () when there is one
-    remarks       : what users should know of the file that it was read from; not written
+    trees       : in the order in which their leaf values are added
+    feature_ids : int64[n_features], ascending, as in the training file
+    base_score  : score without any tree
+    absent      : 'zero' or 'missing', what an index that is not in the row means
+    gain        : the gain it was trained with, as text; None when the model does not say
+    settings    : of the training, plain JSON values
+    sums        : 'float64', or 'float32' when the sum is rounded to float32 after each tree, as XGBoost does
+    average     : whether the sum is divided by the number of trees, as in a random forest of LightGBM
+    rankers     : the rankers that the model is the mean of; () when there is one
+    remarks     : what users should know of the file that it was read from; not written
     """
 
     trees: tuple[Tree, ...]
@@ -191,10 +190,7 @@ def flatten(trees: Sequence[Tree]) -> FlatTrees:
 
 
 def node_sums(flat: FlatTrees, of_leaves: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """Return the sum of a number of each leaf over the leaves below each inner node, [n_nodes], as the leaves have it.
-
-    of_leaves : numbers, [n_leaves]
-    """
+    """Return the sum of a number of each leaf, [n_leaves], over the leaves below each inner node, [n_nodes]."""
     n_nodes = len(flat.thresholds)
     left, right = flat.children
     levels = [flat.node_offsets[:-1][np.diff(flat.node_offsets) > 0]]
@@ -218,10 +214,8 @@ def _bound_counts(tree: Tree) -> Int64Array:
 def structure_fault(flat: FlatTrees, n_features: int) -> tuple[int, str] | None:
     """Return the first tree (from 0) that is no tree, with what is wrong in words; None when all are sound.
 
-    flat       : the trees; their arrays must already agree in length
-    Checked: numbers finite, columns below `n_features`, children in range, each node and leaf the child of exactly one
-    node, every node reachable from its root. Cost: a few passes over the
-    nodes, and one step for each level of the deepest tree; no recursion.
+    The arrays of the trees must agree in length. Checked: numbers finite, columns below `n_features`, children in
+    range, each node and leaf the child of exactly one node, every node reachable from its root. No recursion.
     """
     faults: list[tuple[int, str]] = []
 

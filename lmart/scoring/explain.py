@@ -76,7 +76,6 @@ class Explainer:
         """Return what each of the model's features contributes to the score of each row, float64[n, n_features].
 
         column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
-        pool       : None explains on the calling thread
         ModelError when a contribution is too large for a number.
         """
         n = len(rows)

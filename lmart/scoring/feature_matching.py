@@ -43,8 +43,7 @@ class FeatureMatcher:
     ) -> Int32Array:
         """Return int32[n_columns], the model's feature of each column, -1 where it has none.
 
-        May be called again with more columns than before; names of features that the model lacks are added to
-        `unknown`.
+        May be called again with more columns; names of features that the model lacks are added to `unknown`.
         """
         n_mapped = len(self._map)
         if len(feature_ids) > n_mapped:
@@ -118,10 +117,7 @@ class FeatureMatcher:
         return found
 
     def refuse(self, source: str, strict: bool = False) -> None:
-        """Raise DataError when the data does not belong to the model.
-
-        strict : also refuse features that only the data or only the model has
-        """
+        """Raise DataError when the data does not belong to the model; `strict`, also when features differ at all."""
         self.refuse_misfit(source)
         if not strict:
             return
@@ -199,13 +195,7 @@ class FeatureMatcher:
 
 
 def describe_missing(names: Sequence[str], total: int, whose: str, absent: str | None = None) -> str:
-    """Describe how many of the features have no column in a table, and name a few.
-
-    names  : names of the features without a column
-    total  : number of features that the table should have
-    whose  : 'the model' or 'the data', which has those features
-    absent : 'zero' or 'missing', what they count as; None: not mentioned
-    """
+    """Describe how many of the features of 'the model' or 'the data' have no column, and name a few."""
     n = len(names)
     counts = "" if absent is None else f"; counted as {'0' if absent == 'zero' else 'missing'}"
     verb = "has" if n == 1 else "have"

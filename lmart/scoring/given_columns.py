@@ -25,11 +25,8 @@ def match_columns(
 ) -> tuple[Rows, Int32Array]:
     """Return the rows, and int32[n_columns], the model's feature of each column, -1 where it has none.
 
-    features      : an array, a DataFrame, a sparse matrix, or a Dataset
-    feature_ids   : which feature each column is, by its index; None: as the columns say
-    feature_names : which feature each column is, by its name; None: as the columns say
-    strict        : None: refuse a DataFrame that lacks a column of the model, and warn of other features that only one
-                    side has; True: refuse that too; False: only warn
+    strict : None: refuse a DataFrame that lacks a column of the model, and warn of other features that only one
+             side has; True: refuse that too; False: only warn
 
     The errors are those of `Model.predict`.
     """

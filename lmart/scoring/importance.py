@@ -78,8 +78,7 @@ def _gain_shares(trees: Sequence[Tree], n_features: int) -> Float64Array | None:
 def importance_order(found: Importance, contributions: Float64Array | None = None) -> list[int]:
     """Return the features by position, the most important first.
 
-    contributions : float64[n_features], mean absolute contributions, which then decide; None: the share of gain does
-                    where it is known, else the splits
+    contributions : float64[n_features], mean absolute contributions, which then decide; None: the gain does, or splits
     Of equals the one with more splits is first, then the first in the model.
     """
     value = contributions if contributions is not None else found.gain_shares
@@ -98,10 +97,7 @@ def importance_by_name(ensemble: Ensemble, found: Importance) -> dict[str, dict[
 
 
 class ContributionMeans:
-    """Adds up the absolute contributions of features to scores, row by row, in constant memory.
-
-    pool      : the workers; None: the calling thread. The means never depend on it
-    """
+    """Adds up the absolute contributions of features to scores, row by row, in constant memory, whatever the pool."""
 
     def __init__(self, explainer: Explainer, pool: WorkerPool | None = None) -> None:
         self.n_rows = 0
@@ -110,19 +106,14 @@ class ContributionMeans:
         self._sums = np.zeros(explainer.ensemble.n_features)
 
     def add(self, rows: SparseRows, column_map: Int32Array) -> None:
-        """Add the contributions to the scores of rows.
-
-        ModelError when a contribution is too large for a number.
-        """
+        """Add the contributions to the scores of rows; ModelError when one is too large for a number."""
         step = max(1, min(MOST_ROWS, CELLS // max(1, len(self._sums))))
         for start in range(0, len(rows), step):
             part = rows.between(start, min(start + step, len(rows)))
             self.add_contributions(self._explainer.explain(part, column_map, self._pool))
 
     def add_contributions(self, contributions: Float64Array) -> None:
-        """Add the contributions to the scores of rows that are explained already.
-
-        contributions : float64[n, n_features]
+        """Add contributions to the scores of rows that are explained already, float64[n, n_features].
 
         Rows are added one after the other, so that the sums do not depend on how rows come in blocks.
         """

@@ -27,8 +27,6 @@ ROUNDING = 1e-6  # of leaf values that are compared instead of places
 class ModelComparison:
     """The result of `compare_models`.
 
-    n_rows             : rows of the data
-    n_planted          : planted rows
     rows_changed       : rows of the data that come to another leaf in some tree
     planted_changed    : planted rows that come to another leaf of the tree they were planted in
     largest_difference : of the scores of a row of the data, 0 without rows
@@ -50,10 +48,8 @@ def compare_models(
 ) -> ModelComparison:
     """Compare a model with what was made of it.
 
-    first, second : the models; feature j of the one is feature j of the other (see `align_features`)
-    blocks        : rows, with int32[n_columns], the model's feature of each of their columns, -1 for none
-    float32       : whether planted values are float32 numbers, as for a format that knows no others
-    pool          : None works on the calling thread
+    blocks  : rows, with int32[n_columns], the model's feature of each of their columns, -1 for none
+    float32 : whether planted values are float32 numbers, as for a format that knows no others
 
     ModelError when the two differ in the number of trees that split, so that leaves cannot be compared.
     """
@@ -82,7 +78,6 @@ def compare_models(
 def align_features(first: Ensemble, second: Ensemble, renamed: dict[str, str]) -> Ensemble:
     """Return the second model with the features of the first: by name; by order where names were changed; else by id.
 
-    first   : the model that keeps its features
     renamed : the name that a feature of the first, by what it is called there, got in the second, where it differs
     ModelError when the second splits on a feature that the first does not have.
     """

@@ -283,10 +283,7 @@ class Scorer:
     def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
         """Return the score of each row, float64[n]. ModelError when one is too large for a number.
 
-        rows       : n rows
-        column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none, as
-                     `FeatureMatcher` gives it
-        pool       : None scores on the calling thread
+        column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
         """
         n = len(rows)
         scores = np.empty(n)
@@ -306,10 +303,7 @@ class Scorer:
         return scores
 
     def score_pieces(self, rows: Rows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
-        """Return the score of each row, as `score` does, of rows that are converted piece by piece.
-
-        rows, column_map, pool : as in `score`
-        """
+        """Return the score of each row, as `score` does, of rows that are converted piece by piece."""
         scores = np.empty(len(rows))
         for start, stop, piece in pieces(rows, len(column_map)):
             scores[start:stop] = self.score(piece, column_map, pool)
@@ -317,12 +311,7 @@ class Scorer:
 
 
 class ModelScores:
-    """The scores that a model gives a data set, collected while its rows are read block by block.
-
-    model   : which scores them
-    pool    : the workers
-    matcher : finds the model's feature of each column, and knows those that only one side has
-    """
+    """The scores that a model gives a data set, collected while its rows are read block by block."""
 
     def __init__(self, model: Ensemble, pool: WorkerPool) -> None:
         self.matcher = FeatureMatcher(model)
@@ -332,21 +321,14 @@ class ModelScores:
         self._parts: list[Float64Array] = [np.zeros(0)]
 
     def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
-        """Score the next rows; there may be more columns than before.
-
-        parts         : the rows, in blocks
-        feature_ids   : int64[n_columns], of their columns
-        feature_names : of the columns; None: they have numbers only
-        """
+        """Score the next rows; there may be more columns than before."""
         columns = self.matcher.column_map(feature_ids, feature_names)
         self._parts += [self._scorer.score(rows, columns, self._pool) for rows in parts]
 
     def finish(self, source: str, tables: Mapping[str, Int64Array], strict: bool = False) -> Float64Array:
         """Return the score of each row, float64[n]; DataError as `FeatureMatcher.refuse`.
 
-        source : what to call the data in messages
         tables : as `RankingDataset.table_features`
-        strict : refuse features that only the data or only the model has
         """
         self.matcher.tables = tables
         self.matcher.refuse(source, strict)

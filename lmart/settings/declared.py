@@ -47,9 +47,7 @@ class Declaration(TypedDict, total=False):
 def declared(default: object, help: str, more: str = "", **values: Unpack[Declaration]) -> Any:
     """Return a field of a record that is an option.
 
-    default : the default value
-    help    : one sentence
-    more    : what the manual page says besides
-    values  : the rest of the declaration
+    more   : what the manual page says besides
+    values : the rest of the declaration
     """
     return field(default=default, metadata={"help": help, "more": more, **values})

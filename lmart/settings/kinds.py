@@ -14,7 +14,6 @@ Relevance = Literal["gain", "order of gains", "label", "relevant", "stopping pro
 class ObjectiveKind:
     """An objective.
 
-    name        : as it is written, such as `lambdamart`
     meaning     : one line for help and man pages, without what it ignores
     relevance   : what documents are ordered by: their `gain`; the `order of gains` alone; their `label`; 1 if they are
                   `relevant` (label above 0), else 0; or the `stopping probability` of a reader, as in the measure err
@@ -49,7 +48,6 @@ class ObjectiveKind:
 class TreeForm:
     """A form of trees.
 
-    name      : as it is written
     by_level  : leaves of a level are split before those of the next one; else the leaf with the highest gain of all
     oblivious : all leaves of a level have the same split
     """

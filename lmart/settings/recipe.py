@@ -90,7 +90,6 @@ def plan_rankers(settings: TrainSettings, facts: DataFacts) -> Plan:
     """Return the rankers that a run on this data trains.
 
     settings : an objective, form of tree or share of features that is given holds for all rankers; several objectives
-               are taken in turn. `rankers` None: as many as there are objectives, else from 1 to AUTOMATIC
     facts    : of the data; with a bias of positions, only objectives that learn it are taken, and the automatic number
                is 1
 
@@ -119,12 +118,7 @@ def plan_rankers(settings: TrainSettings, facts: DataFacts) -> Plan:
 
 
 def linear_weight(settings: TrainSettings, facts: DataFacts, plan: Plan) -> float:
-    """Return the weight of a linear ranker in the mean, 0 for none; SettingsError when it cannot be as it is given.
-
-    settings : `linear` None: by what the data and the plan are like
-    facts    : of the data
-    plan     : the other rankers
-    """
+    """Return the weight of a linear ranker in the mean, 0 for none; SettingsError when it cannot be as it is given."""
     if settings.linear is not None:
         if settings.linear > 0 and facts.with_positions:
             raise SettingsError("linear rankers know no positions; leave out linear, or use 0")
@@ -136,11 +130,7 @@ def linear_weight(settings: TrainSettings, facts: DataFacts, plan: Plan) -> floa
 
 
 def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
-    """Raise SettingsError when two rankers would be the same, or an objective has none, before the data is known.
-
-    settings       : as given; the automatic number needs no check
-    with_positions : the run learns a bias of positions
-    """
+    """Raise SettingsError when two rankers would be the same, or an objective has none, before the data is known."""
     if settings.rankers is None:
         return
     named = len(settings.objectives) if settings.objective is not None else 0
@@ -184,11 +174,7 @@ def _is_plain(settings: TrainSettings) -> bool:
 
 
 def ranker_seed(seed: int, number: int) -> int:
-    """Return the seed of a ranker, from 0 to 2^63 - 1: that of the run for the first.
-
-    seed   : of the run
-    number : of the ranker, from 0
-    """
+    """Return the seed of a ranker, numbered from 0, up to 2^63 - 1: that of the run for the first."""
     return seed if number == 0 else (seed + number * _SEED_STEP) % (1 << 63)
 
 

@@ -21,13 +21,9 @@ LOWEST_SAMPLING_RATE = 0.3
 class TreeSettings(NamedTuple):
     """How a tree is grown.
 
-    form          : in which order leaves are split
-    max_leaves    : that its leaves, its depth and its form allow
-    max_depth     : splits between root and leaf that they allow
-    min_documents : fewest documents of a leaf
-    min_hessian   : least sum of hessians of a leaf
-    l2            : added to the hessian sum of a leaf
-    learning_rate : factor of leaf values
+    form       : in which order leaves are split
+    max_leaves : that its leaves, its depth and its form allow
+    max_depth  : splits between root and leaf that they allow
     """
 
     form: TreeForm
@@ -45,16 +41,10 @@ class RankerSettings:
 
     objective     : what its trees are fitted to
     tree          : how they are grown
-    gain          : of a label
     largest_label : L of the objective err, a whole number that no label is above
     truncation    : a pair counts when its upper document is at a rank below this; EVERY_RANK: all pairs
-    sigma         : slope of the pair sigmoid
     normalize     : whether the lambdas of each query are normalised
     position_bias_reg : L2 regularisation of the bias of positions
-    sampling_rate : share of the documents that each tree is grown from
-    feature_rate  : share of the features that each tree may split on
-    seed          : of all that is drawn by chance
-    trees         : most trees of the ranker
     """
 
     objective: ObjectiveKind
@@ -77,12 +67,10 @@ class ResolvedSettings:
 
     recorded    : as the model and reports hold them: those given, with the largest label, the number of rankers, if
                   it is known before the run, and what else holds for all rankers filled in
-    facts       : of the data, which they were resolved by
     rankers     : the settings of each ranker, in the order of training; the model is their mean
     trees       : most trees of all rankers together
     patience    : trees without a better measure after which to stop; None: no early stopping
     measure     : for validation and early stopping
-    constraints : the monotone constraints
     linear      : weight of a linear ranker in the mean, 0 for none
     shares_trees : each ranker may grow all trees that those before it left, and the last rankers may not be trained
     """
@@ -158,7 +146,6 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     """Return the settings of a run on data with these facts.
 
     settings : as given; `resolve` of settings that are `recorded` already changes nothing but what `facts` change
-    facts    : of the data
 
     SettingsError when the measure or the monotone constraints cannot be parsed.
     """

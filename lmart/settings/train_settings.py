@@ -255,11 +255,7 @@ def check_range(option: Field[Any], value: object) -> None:
 
 
 def range_in_words(low: float | None = None, high: float | None = None, above: float | None = None) -> str:
-    """Return the range of a number, such as `from 2 to 255` or `above 0`; empty when every number is allowed.
-
-    low, high : smallest and largest number, allowed themselves; None: no limit
-    above     : a number that all are above; None: no such limit
-    """
+    """Return the range of a number, such as `from 2 to 255` or `above 0`; empty when every number is allowed."""
     if above is not None:
         return f"above {above}" if high is None else f"above {above}, up to {high}"
     if low is not None:

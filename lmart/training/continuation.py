@@ -33,9 +33,7 @@ class Difference(NamedTuple):
 class Prepared(NamedTuple):
     """A model that a run may continue, with the settings of that run.
 
-    model    : the sum of its trees in float64
     settings : with the objective and the meaning of absent cells of the model, where you give none
-    notices  : lines about settings that are taken from the model
     warnings : lines about what the run does not keep of the model
     """
 
@@ -48,10 +46,7 @@ class Prepared(NamedTuple):
 def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: bool) -> Prepared:
     """Return a model to continue, and the settings with the meaning of absent cells from it.
 
-    model        : as it was read
-    path         : its file, for messages
-    settings     : as given, of a single ranker
-    gives_absent : whether you give `absent`
+    settings : of a single ranker
 
     ModelError when no tree can be added; SettingsError when `linear` is above 0, or `absent` contradicts it.
     """
@@ -84,7 +79,6 @@ class Continuation:
     """A model that a run continues, and its scores.
 
     model      : the sum of its trees in float64
-    path       : its file, for messages
     training   : float64[n_documents], its scores of the training set
     validation : the same of each validation set
     """
@@ -114,12 +108,7 @@ class Continuation:
         ]
 
     def differences(self, settings: TrainSettings, features: Ensemble, start: bool) -> list[Difference]:
-        """Return why a single run of all rounds would give other trees or settings than this run; [] when it may not.
-
-        settings    : as the run records them
-        features    : has the features of the training set
-        start       : initial scores are given
-        """
+        """Return why a single run of all rounds may give other trees or settings than this run, [] when it does not."""
         model = self.model
         if not _is_own(model):
             source = model.settings.get("source")
@@ -148,13 +137,7 @@ class Continuation:
         return found
 
     def join(self, new: Ensemble, settings: TrainSettings, differences: Sequence[Difference]) -> Ensemble:
-        """Return the model with the new trees after its own, and the features of both.
-
-        new         : of the new trees
-        settings    : as the run records them
-        differences : as `differences` returns them
-        ModelError when two features would have one name.
-        """
+        """Return the model with the new trees after its own; ModelError when two features would have one name."""
         model = self.model
         ids, names, of_model, of_new = _join_features(model, new, self.path)
         trees = tuple(_with_columns(tree, of_model) for tree in model.trees)

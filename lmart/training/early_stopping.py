@@ -11,7 +11,6 @@ class EarlyStopping:
     patience : rounds without a better measure after which to stop; None: never
     start    : the measure before the first round; None: not known
     may_be_empty : whether a model without trees may be the best; None: when `start` is known
-    fewest   : trees that a model must have, 1 or 0
     """
 
     def __init__(self, patience: int | None, start: float | None = None, may_be_empty: bool | None = None) -> None:

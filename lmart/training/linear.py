@@ -40,9 +40,7 @@ NODES_OF_TREE = 2  # that cost as much time in scoring as one more tree
 class GradientSums(NamedTuple):
     """Sums over the documents of each bin, float64[n_bins], of the cost of their queries.
 
-    gradients : of the scores
-    hessians  : likewise
-    total     : hessians of all documents
+    total : hessians of all documents
     """
 
     gradients: Float64Array
@@ -58,11 +56,7 @@ def sums_of_root(
 ) -> GradientSums:
     """Return the sums by bin that the histogram of all documents holds.
 
-    histogram          : int64[n_bins], packed sums; 0 in most frequent bins
-    total              : packed sum of all documents
-    units              : of packed sums
-    edges              : BinEdges of m features
-    most_frequent_bins : uint8[m]
+    histogram : int64[n_bins], packed sums; 0 in most frequent bins
     """
     packed = histogram.copy()
     packed[edges.bin_offsets[:-1] + most_frequent_bins] += total - np.add.reduceat(packed, edges.bin_offsets[:-1])
@@ -74,7 +68,6 @@ def sums_of_root(
 class LinearSource(Protocol):
     """The documents that a linear ranker is fitted to.
 
-    edges      : BinEdges of m features
     bin_counts : int64[m, 256], documents in each bin
     n_queries  : queries that they are in
     """
@@ -95,21 +88,12 @@ class LinearSource(Protocol):
         ...
 
     def sum_gradients(self, values: Float64Array) -> GradientSums:
-        """Return the sums at the scores to which each bin adds its value.
-
-        values : float64[n_bins]
-        """
+        """Return the sums at the scores to which each bin adds its value, float64[n_bins]."""
         ...
 
 
 class LocalLinearSource:
-    """A LinearSource over documents in this process's memory.
-
-    objective : of the linear ranker
-    binned    : the documents
-    training  : their scores, which are overwritten
-    pool      : the workers
-    """
+    """A LinearSource over documents in this process's memory."""
 
     def __init__(
         self, objective: Objective, binned: BinnedFeatures, training: LocalTrainingScores, pool: WorkerPool
@@ -148,13 +132,7 @@ class LocalLinearSource:
 
 
 def add_bin_values(values: Float64Array, binned: BinnedFeatures, scores: Float64Array, pool: WorkerPool) -> None:
-    """Add to the scores of documents the values of their bins.
-
-    values : float64[n_bins]
-    binned : n documents
-    scores : float64[n], in and out
-    pool   : the workers
-    """
+    """Add to the scores of n documents, float64[n], the values of their bins, float64[n_bins]."""
     edges = binned.edges
     usual = values[edges.bin_offsets[:-1] + binned.most_frequent_bins]
     differences = values - np.repeat(usual, np.diff(edges.bin_offsets))
@@ -177,17 +155,13 @@ class _Functions(NamedTuple):
     starts: Int64Array
 
     def sums(self, of_bins: Float64Array) -> Float64Array:
-        """Return the sum of numbers over the bins of each feature, float64[m, k], in a fixed order.
-
-        of_bins : float64[n_bins, k]
-        """
+        """Return sums over the bins of each feature, float64[m, k], of float64[n_bins, k], in a fixed order."""
         return np.add.reduceat(of_bins, self.starts, axis=0)
 
 
 def fit_steps(source: LinearSource, directions: Int8Array | None) -> Float64Array:
     """Return what each bin adds to a score, float64[n_bins].
 
-    source     : the documents
     directions : int8[m], 1 or -1 for features that the score may only rise or fall with, else 0; None: none
 
     The cost is that of the queries plus l2 / 2 times the sum of squares of the weights of the functions, l2 being L2 x
@@ -268,9 +242,6 @@ def _fit(
 ) -> Float64Array:
     """Return the weights with the least cost, float64[m, 3], by L-BFGS (Liu and Nocedal 1989).
 
-    source        : the documents
-    functions     : whose weights are fitted
-    weights       : to start from
     free          : bool[m, 3], the weights that are fitted
     l2_of_hessian : l2 for a sum of hessians of 1
 
@@ -338,7 +309,6 @@ def _direction(
 def guarded_weight(weight: float, own: float | None, of_trees: float | None) -> float:
     """Return the weight in the mean that a validation set leaves of that which is given, at least 0.
 
-    weight   : as given
     own      : measure by the linear ranker alone; None: no query counts
     of_trees : measure by the mean of the others
     """
@@ -350,8 +320,6 @@ def guarded_weight(weight: float, own: float | None, of_trees: float | None) -> 
 def linear_factors(weight: float, spreads: Sequence[float], with_init_scores: bool) -> tuple[float, float]:
     """Return what the scores of the mean of the others and those of the linear ranker are multiplied by.
 
-    weight           : of the linear ranker in the mean
-    spreads          : of both scores
     with_init_scores : the scores start from initial ones, which stay as they are; then spreads do not count
     Equation: (1 - weight) others + weight linear x spread of others / spread, divided by 1 - weight without initial
     scores, so that the leaf values of the others stay as they are.
@@ -436,10 +404,8 @@ def _best_cut(values: Float64Array, counts: Int64Array) -> tuple[float, int]:
 def _step_tree(feature: int, cuts: list[int], steps: Float64Array, source: LinearSource) -> GrownTree:
     """Return a balanced tree of a step function; missing values are in the leaf whose value is nearest to 0, theirs.
 
-    feature : place of the feature
-    cuts    : its bins that a leaf starts with, ascending, but for the first
-    steps   : float64[>= its bins], what each adds to a score
-    source  : the documents
+    cuts  : its bins that a leaf starts with, ascending, but for the first
+    steps : float64[>= its bins], what each adds to a score
     """
     edges = source.edges
     n_numbers = int(edges.missing_bins[feature])

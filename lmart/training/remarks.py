@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 class Remark(NamedTuple):
     """A line for the user.
 
-    text       : the line
     is_warning : something may be wrong; else it may be good to know
     """
 
@@ -118,14 +117,7 @@ def _consequence(continues: bool) -> str:
 
 
 def unfinished(best: int, grown: int, patience: int, what: str, of_what: str = "") -> str | None:
-    """Return a line when a run used up its trees before a measure was known to be at its best; None when it was.
-
-    best     : the round with the best measure
-    grown    : number of rounds
-    patience : that of early stopping, 0 without
-    what     : the measure
-    of_what  : of which model the trees are
-    """
+    """Return a line when a run used up its trees before a measure was known to be at its best; None when it was."""
     if best > max(1, grown - max(1, grown // 10)):
         at = "" if best == grown else f" (best at {best:,})"
         return f"{what} was still getting better after {counted(grown, 'tree')}{of_what}{at}: try more --trees"

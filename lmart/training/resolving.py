@@ -50,7 +50,7 @@ def refuse_above_largest(
 ) -> None:
     """Raise DataError when a label is above the largest one that is given, as in err@10(max=5).
 
-    sets     : the source of each, labels, float64[n], and their rows in the input, int64[n]; None: as they stand
+    sets : the source of each, labels, float64[n], and their rows in the input, int64[n]; None: as they stand
     """
     if settings.uses_label_scale:
         for source, labels, rows in sets:

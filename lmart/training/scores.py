@@ -53,33 +53,23 @@ class TrainingScores(MeasuredScores, Protocol):
     """The training set: it keeps the scores of each ranker, which decide on the weights of their mean."""
 
     def keep(self, number: int, copied: bool) -> KeptScores:
-        """Return the current scores.
+        """Return the current scores, for `put_back` and `spreads`; those that this ranker kept are no longer needed.
 
-        number : of the ranker, whose former kept scores are no longer needed
         copied : return a copy; else the scores may change when the next tree is added
         """
         ...
 
     def put_back(self, kept: KeptScores) -> None:
-        """Set the scores to those that were kept.
-
-        kept : as `keep` returned them
-        """
+        """Set the scores to those that were kept."""
         ...
 
     def spreads(self, kept: Sequence[KeptScores]) -> list[float]:
-        """Return how far scores are apart within queries.
-
-        kept : of each ranker, as `keep` returned them
-        """
+        """Return how far scores kept of each ranker are apart within queries."""
         ...
 
 
 class LocalScores:
-    """A data set whose scores are updated with each tree, and its measure.
-
-    metadata : initial scores to start from, and weights of the measure
-    """
+    """A data set whose scores are updated with each tree, and its measure."""
 
     def __init__(
         self, dataset: Judged, settings: ResolvedSettings, pool: WorkerPool, metadata: Metadata = NO_METADATA
@@ -151,11 +141,7 @@ class LocalTrainingScores(LocalScores):
 
 
 class LocalValidationScores(LocalScores):
-    """A validation set in the training set's bins.
-
-    model    : has the features of the training set
-    edges    : the bins of the training set
-    """
+    """A validation set in the training set's bins."""
 
     def __init__(
         self,
@@ -203,10 +189,7 @@ def spread(scores: Float64Array, query_offsets: Int64Array) -> float:
 
 
 def spread_of_squares(squares: float, scale: float) -> float:
-    """Return the spread of scores, 0 when it is to be computed at another scale.
-
-    squares : of the scores times `scale`, summed
-    """
+    """Return the spread of scores, from the sum of squares of scores times `scale`; 0 when another is needed."""
     return math.sqrt(squares) / scale if 0.0 < squares < math.inf else 0.0
 
 

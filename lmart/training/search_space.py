@@ -13,7 +13,6 @@ Value = bool | int | float | str | None  # of a setting that is searched; None: 
 class Dimension:
     """A setting that is searched: a number from `low` to `high`, on a linear or log scale, or one of `choices`.
 
-    low, high : the range of a number
     log       : whether it is searched on a log scale
     choices   : of what is no number
     automatic : a number may be None in the first trial, chosen by the data

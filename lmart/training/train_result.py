@@ -21,13 +21,8 @@ class RankerSummary:
     """What a ranker is and how its training went.
 
     objective, tree : names of its objective and of the form of its trees
-    leaves   : most leaves of a tree
-    features : share of the features that each tree may split on
-    seed     : of what is drawn by chance
-    rounds   : trees grown
     trees    : how many of them are in the model, after those of the rankers before
     stopped  : 'trees' (its share of trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
-    validation : measure of each validation set by its trees alone
     """
 
     objective: str
@@ -45,9 +40,8 @@ class RankerSummary:
 class LinearSummary:
     """What the linear ranker is.
 
-    weight     : in the mean; 0 where validation shows that it is much worse than the trees
-    trees      : in the model, after all others: one for each feature that matters
-    validation : measure of each validation set by it alone
+    weight : in the mean; 0 where validation shows that it is much worse than the trees
+    trees  : in the model, after all others: one for each feature that matters
     """
 
     weight: float
@@ -62,22 +56,16 @@ class TrainResult:
     ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
                        up to its best round
     n_trees          : trees of this run in the ensemble, without those of the linear ranker
-    rounds           : trees grown
     stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
                        (no split had a positive gain)
     n_idle_queries   : training queries without a pair
     n_features_split : features with more than one bin, which trees can split on
     sampling_rate    : share of the documents that each tree is grown from
-    rankers          : each ranker of trees, in the order of training
-    linear           : the linear ranker; None: there is none
     training         : measure of the ensemble on the training set; None when no query counts
     validation       : the same on each validation set
-    start            : the measures before the first round; None without initial scores and a model to go on from
     scores           : float64[n_documents], scores of the training set, initial scores included; empty on a cluster
     position_bias    : float64[n_positions] of the first ranker after its last tree in the ensemble; empty without
                        positions
-    warnings         : how validation sets fail to match the training set
-    seconds          : wall time by stage
     continued_from   : trees in the ensemble of the model that the run went on from; None: of none
     """
 

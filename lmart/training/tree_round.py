@@ -27,9 +27,6 @@ CHUNK = 32_768  # rows in one piece of work
 class GrowingSetup(NamedTuple):
     """What growing a tree needs that is the same in every round.
 
-    binned     : the training documents
-    pool       : the workers
-    histograms : buffers to use
     directions : int8[m], the monotone constraints, as in `grow_tree`; None: none
     narrowing  : leaves features that a tree may not split on out of rows
     """
@@ -50,11 +47,7 @@ def grow_round(
 ) -> GrownTree | None:
     """Grow one tree on a sample of the documents and add its leaf values to the scores of all; None without a split.
 
-    setup         : what is the same in every round
-    gradients     : of the documents; overwritten when they are sampled
-    settings      : of the ranker
-    round_number  : of the seed's random numbers
-    scores        : float64[n], to which the leaf values are added
+    scores : float64[n], to which the leaf values are added
     """
     binned, pool, histograms, directions, _ = setup
     sampled, unsampled = _draw_rows(gradients, settings.sampling_rate, settings.seed, round_number, pool)
@@ -72,12 +65,7 @@ def grow_round(
 
 
 def draw_features(edges: BinEdges, settings: RankerSettings, round_number: int) -> BoolArray | None:
-    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits.
-
-    edges        : of m features
-    settings     : of the ranker
-    round_number : of the seed's random numbers
-    """
+    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits."""
     if settings.feature_rate >= 1.0:
         return None
     mixed = np.empty(edges.n_features, np.uint64)
@@ -90,14 +78,7 @@ def draw_features(edges: BinEdges, settings: RankerSettings, round_number: int) 
 def add_values(
     partition: Partition, leaves: Sequence[int], values: Float64Array, scores: Float64Array, pool: WorkerPool
 ) -> None:
-    """Add the leaf values of a tree to the scores of the partition's documents.
-
-    partition : the documents by leaf
-    leaves    : numbers of the leaves there
-    values    : float64[n_leaves], of these leaves
-    scores    : float64[n], in and out
-    pool      : the workers
-    """
+    """Add the leaf values of a tree, float64[n_leaves], to the scores of the partition's documents, float64[n]."""
     bounds = np.array([partition.bounds[leaf] for leaf in leaves], np.int64)
     starts, stops = bounds[:, 0].copy(), bounds[:, 1].copy()
     ranges = chunks(len(values), -(-len(values) // (4 * pool.threads)))  # of leaves, which share no document
@@ -133,21 +114,12 @@ def some_sizes(gradients: Gradients, first_row: int, n: int) -> Float64Array:
 
 
 def threshold_of(sizes: Sequence[Float64Array], sampling_rate: float) -> float:
-    """Return mu, such that about a share of the documents are drawn; 0 when all are to be kept.
-
-    sizes         : as `some_sizes` returned them for all parts of the data
-    sampling_rate : that share
-    """
+    """Return mu, such that about this share of the documents are drawn; 0 when all are to be kept."""
     return gradient_sampling.threshold_for(np.sort(np.concatenate(sizes)), sampling_rate)
 
 
 def draw_rows(gradients: Gradients, draw: RowDraw, pool: WorkerPool) -> tuple[Int32Array, Int32Array]:
-    """Return (sampled, unsampled) row indices, ascending, and change the gradients as `_draw_rows` says.
-
-    gradients : of the documents, in and out
-    draw      : what decides
-    pool      : the workers
-    """
+    """Return (sampled, unsampled) row indices, ascending, and change the gradients as `_draw_rows` says."""
     n = len(gradients.gradients)
     sampled, unsampled = np.empty(n, np.int32), np.empty(n, np.int32)
     pieces = chunks(n, CHUNK)
@@ -161,10 +133,6 @@ def draw_rows(gradients: Gradients, draw: RowDraw, pool: WorkerPool) -> tuple[In
 
 def pack_all(gradients: Gradients, n_sampled: int, pool: WorkerPool) -> tuple[Units | None, Int64Array]:
     """Return the units, powers of two in which all sums fit 32 bits, and the packed gradients, int64[n].
-
-    gradients : of n documents
-    n_sampled : how many of them are not 0
-    pool      : the workers
 
     No units when all gradients are 0.
     """
@@ -183,10 +151,7 @@ def sum_magnitudes(gradients: Gradients, pool: WorkerPool) -> list[tuple[float, 
 
 
 def join_magnitudes(magnitudes: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the sums over all pieces.
-
-    magnitudes : of each piece, as `sum_magnitudes` returns them
-    """
+    """Return the sums of `sum_magnitudes` over all pieces."""
     return math.fsum(one[0] for one in magnitudes), math.fsum(one[1] for one in magnitudes)
 
 
@@ -197,12 +162,7 @@ def scale_for(total: float, n_sampled: int) -> float:
 
 
 def pack(gradients: Gradients, scales: tuple[float, float], pool: WorkerPool) -> tuple[int, Int64Array]:
-    """Return the largest hessian in units and the packed gradients, int64[n].
-
-    gradients : of n documents
-    scales    : units that are 1, of gradients and of hessians
-    pool      : the workers
-    """
+    """Return the largest hessian in units and the packed gradients, int64[n]; `scales` are the units that are 1."""
     n = len(gradients.gradients)
     packed = np.empty(n, np.int64)
     calls = [(*gradients, *scales, start, stop, packed) for start, stop in chunks(n, CHUNK)]

@@ -26,8 +26,6 @@ def grow_tree(
 ) -> GrownTree | None:
     """Return a tree of at most `max_leaves` leaves, or None when no split has a positive gain.
 
-    source     : the documents, all in leaf 0
-    settings   : the form of the tree and its limits
     histograms : buffers to use, empty or from the tree before; None: new ones
     directions : int8[m]: 1 where the score may only rise with the feature, -1 where it may only fall, 0 elsewhere;
                  None: no constraints, as it must be for oblivious trees

@@ -26,8 +26,6 @@ AHEAD = 4  # leaves expanded at a time for each worker, where there is more than
 class Expander:
     """Splits leaves and finds the best split of each child, several leaves per call.
 
-    finder : of the best splits; None: one for `params`
-
     The result does not depend on the order of expansion, so likely next leaves are expanded speculatively.
     """
 
@@ -114,8 +112,6 @@ def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
 class Candidates:
     """The leaves of a tree that have a split, the next to be split first.
 
-    by_level : leaves of the lowest depth come first
-
     The highest gain comes first, then the older leaf.
     """
 
@@ -151,7 +147,6 @@ class Candidates:
 def grow_best_first(params: GrowParams, expander: Expander | None = None) -> GrownTree | None:
     """Split the leaf with the highest gain up to `max_leaves` leaves or no positive gain; None without a split.
 
-    expander : of its leaves; None: one for `params`
     By level: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
     """
     settings = params.settings

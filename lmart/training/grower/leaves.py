@@ -40,10 +40,7 @@ class LeafSource(Protocol):
         ...
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
-        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf.
-
-        out  : int64[n_bins], overwritten
-        """
+        """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
         ...
 
     def n_documents(self, leaf: int) -> int:
@@ -51,10 +48,7 @@ class LeafSource(Protocol):
         ...
 
     def has_enough(self, leaf: int, split: Split, min_documents: int) -> bool:
-        """Return whether a split would leave min_documents on each side.
-
-        min_documents : fewest documents of a side
-        """
+        """Return whether a split would leave at least min_documents on each side."""
         ...
 
     def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
@@ -67,10 +61,7 @@ class LeafSource(Protocol):
 
 
 class Partition:
-    """Rows in the order of their leaves: leaf l has documents[slice(*bounds[l])], ascending until it is split.
-
-    documents : int32[n], rows, which the partition reorders
-    """
+    """Rows in the order of their leaves: leaf l has documents[slice(*bounds[l])], ascending until it is split."""
 
     def __init__(self, documents: Int32Array) -> None:
         self.documents = documents
@@ -86,9 +77,7 @@ class Partition:
     ) -> None:
         """Split the rows of a leaf between two new leaves.
 
-        leaf, left, right : numbers of the leaf and of its children
-        bins              : uint8[n_rows], the bin of each row in the split's feature
-        missing_bin       : the bin of missing values of this feature
+        bins : uint8[n_rows], the bin of each row in the split's feature
         """
         first, last = self.bounds[leaf]
         documents, right_documents = self.documents[first:last], self._right[first:last]
@@ -146,7 +135,6 @@ class LocalLeaves:
     packed    : int64[n], packed gradient and hessian of each document
     sampled   : int32[k], the rows that are in the sums
     unsampled : int32[n - k], those that only follow and are counted
-    threads   : of the largest pool that helps
     narrowed  : the sampled rows in the features that the tree may split on; the sums of others are not defined then.
                 None: all
     """

@@ -30,7 +30,6 @@ Call = tuple[Leaf, int, int, Int64Array | None]  # a leaf, the numbers of its ch
 def grow_oblivious(params: GrowParams, level: Level | None = None) -> GrownTree | None:
     """Split all leaves of a level by the same threshold of the same feature: the one with the highest sum of gains.
 
-    level  : splits the leaves; None: that of `params`
     A leaf stays as it is where a child would have fewer than `min_documents` or less than `min_hessian`. Levels are
     added to `max_depth`, or until no split has a positive gain. Source: Kohavi 1994 (oblivious decision graphs);
     CatBoost, which splits every leaf. Ties: lowest feature, then lowest threshold, then missing right.
@@ -59,11 +58,7 @@ class Level:
         self._numbers = itertools.count(1)
 
     def split(self, tree: GrowingTree, last: bool) -> bool:
-        """Split the leaves that can be; return whether there was one.
-
-        tree : in and out
-        last : whether its leaves are not to be split further, so that they need no histograms
-        """
+        """Split the leaves of the tree that can be; return whether there was one. The last ones need no histograms."""
         histograms = self._params.histograms
         leaves = [leaf for leaf in tree.leaves if leaf.histogram is not None]
         best = self._choose(leaves)

@@ -23,10 +23,7 @@ NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
 
 
 def feature_ranges(edges: BinEdges, pool: WorkerPool, n_leaves: int = 1) -> list[tuple[int, int]]:
-    """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work.
-
-    n_leaves : leaves in whose histograms a piece of work goes through its features; for several, ranges are shorter
-    """
+    """Return ranges of features, one for each worker, as long as each has enough bins to be a piece of work."""
     m = edges.n_features
     if pool.threads == 1:
         return [(0, m)]

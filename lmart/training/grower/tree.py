@@ -90,8 +90,6 @@ class Leaf:
 class Histograms:
     """Buffers for histograms, reused from leaf to leaf and from tree to tree, since allocation costs more than summing.
 
-    n_bins : bins of all features
-
     For one caller at a time.
     """
 
@@ -118,10 +116,6 @@ class Histograms:
 class GrowParams:
     """What to grow a tree from, and how: the arguments of `grow_tree`.
 
-    edges            : the bins of m features
-    units            : of the packed sums
-    settings         : form and limits of the tree
-    histograms       : buffers to use
     directions       : int8[m], the monotone constraints; None: none
     allowed_features : bool[m], those to split on; None: all
     """
@@ -160,10 +154,7 @@ class GrowParams:
 
 
 class GrowingTree:
-    """The leaves of a tree by their final numbers, and its nodes: a split leaf hands its number to its left child.
-
-    root : the leaf of all documents
-    """
+    """The leaves of a tree by their final numbers, and its nodes: a split leaf hands its number to its left child."""
 
     def __init__(self, root: Leaf) -> None:
         self.leaves = [root]
@@ -222,11 +213,7 @@ def leaf_value(leaf: Leaf, params: GrowParams) -> float:
 
 
 def newton_step(leaf: Leaf, params: GrowParams) -> float:
-    """Return -G / (H + l2) of a leaf's packed sum, 0 where that divisor is 0, clipped to the leaf's bounds.
-
-    leaf   : with its packed sum and its bounds
-    params : of the tree, with its units and l2
-    """
+    """Return -G / (H + l2) of a leaf's packed sum, 0 where that divisor is 0, clipped to the leaf's bounds."""
     units = params.units
     gradient, hessian = (leaf.total >> 32) * units.gradient, (leaf.total & LOW_HALF) * units.hessian
     divisor = hessian + params.settings.l2
@@ -245,11 +232,8 @@ def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: Work
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:
     """Give the children of a leaf their histograms; return the larger and the smaller child.
 
-    leaf   : a leaf with children and a histogram
-    buffer : int64[n_bins], of any content
-
-    The smaller child's histogram is summed in `buffer`. The larger child gets the leaf's own histogram: the caller
-    still has to subtract that of the smaller one from it.
+    The smaller child's histogram is summed in `buffer`, int64[n_bins] of any content. The larger child gets the
+    leaf's own histogram: the caller still has to subtract that of the smaller one from it.
     """
     smaller, larger = sorted(leaf.children or (), key=lambda child: source.cost(child.number))
     larger.histogram, leaf.histogram, smaller.histogram = leaf.histogram, None, buffer
@@ -267,9 +251,6 @@ def run_by_size(
 
     Large leaves are processed one by one, each by all workers; then the others in parallel, each by one worker, the
     largest first for an even load.
-    function    : works on one leaf
-    calls       : its arguments for each leaf
-    n_documents : documents of each leaf
     """
     side_by_side = []
     for n, call in sorted(zip(n_documents, calls, strict=True), key=itemgetter(0), reverse=True):

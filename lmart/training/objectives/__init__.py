@@ -30,8 +30,6 @@ def prepare(
 ) -> Objective:
     """Return the objective of a ranker, with all that does not change from round to round computed.
 
-    dataset   : labels and query offsets are read
-    pool      : where ranges of queries are worked on side by side
     weights   : float64[n_queries] or float64[n_documents], finite, >= 0; None: all 1
     first_row : number of row 0 in the whole data, of which the data set may be a part
     DataError when a label has no gain; SettingsError when there are positions and the objective cannot learn

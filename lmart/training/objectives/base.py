@@ -27,7 +27,6 @@ class Task:
     labels        : float64[n]
     gains         : float64[n], scaled in each query by a power of two so that none is above 1
     query_weights : float64[n_queries]; row_weights : float64[n] or None
-    pool          : where ranges of queries are worked on side by side
     positions     : of the documents, or None
     first_row     : number of row 0 in the whole data, of which this may be a part; what is drawn depends on it
     """
@@ -55,8 +54,6 @@ class Task:
 
 class Objective(ABC):
     """A cost of scores, summed over queries.
-
-    task : the training set, with the settings of the ranker
 
     A subclass computes in `__init__` what does not change from round to round, writes derivatives in `_write`, and
     sets `relevance`.
@@ -132,7 +129,6 @@ def improved_bias(
     """Return the bias of each position after one Newton step of its own, float64[n_positions].
 
     bias           : float64[n_positions], before the step; 0 in the first round
-    gradients      : of the documents at the biased scores
     regularization : r, >= 0, which pulls the bias towards 0
 
     A document is clicked because it is relevant, or because it was shown at a prominent position: its score is modelled

@@ -12,8 +12,6 @@ from lmart.training.objectives.base import Gradients, Objective, Task, round_key
 class CrossEntropy(Objective):
     """The cross entropy XE-NDCG, a bound of NDCG: -sum phi_i ln rho_i over the documents of a query.
 
-    task : the training set, with the settings of the ranker
-
     rho is the softmax of sigma x score. phi_i is (G_i + 1 - gamma_i) divided by its sum over the query, G the gain and
     gamma uniform in [0, 1), drawn anew each round. Both are distributions over the whole query, so truncation and
     normalisation do not apply.
