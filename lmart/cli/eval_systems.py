@@ -52,12 +52,7 @@ if TYPE_CHECKING:
 class EvalJob:
     """What one run of eval has to do.
 
-    inputs        : what is measured
-    measures      : to be computed
     gain_given_by : the option that gives the gain, so that no model's takes its place; None: there is none
-    read_options  : how files are read
-    pool          : the workers
-    console       : where notices and warnings go
     """
 
     inputs: EvalInputs
@@ -76,7 +71,6 @@ QueriesOf: TypeAlias = Callable[[int, GivenSystem, Callable[[str], None]], Measu
 class JudgedData:
     """The data over which systems are measured, whether this process has read it or workers have.
 
-    source    : what to call it in messages
     files     : what the report calls its files
     size      : how many documents and queries it has
     query_ids : n_queries texts
@@ -178,20 +172,14 @@ def system_names(systems: Sequence[GivenSystem]) -> list[str]:
 
 
 def telling_of(model: str, console: Console) -> Callable[[str], None]:
-    """Return the function that warns, and of several models names the one that is meant.
-
-    model   : its file; '': there is one
-    console : where warnings go
-    """
+    """Return the function that warns, naming the model's file where there are several (else it is '')."""
     return lambda text: console.warning(f"{text} (model {model})" if model else text)
 
 
 def judged_options(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> ReadOptions:
     """Return how the data that is measured is read.
 
-    job               : says how it is read
-    models            : those that score it; without any no column of a table is parsed
-    keep_document_ids : whether the ids of documents are needed
+    Without models no column of a table is parsed.
     """
     read_options = replace(job.read_options, keep_document_ids=keep_document_ids)
     if any(measure.kind.uses_gain for measure in job.measures):
@@ -200,10 +188,7 @@ def judged_options(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: 
 
 
 def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
-    """Read the data that is measured.
-
-    job, models, keep_document_ids : as in `judged_options`
-    """
+    """Read the data that is measured."""
     read_options = judged_options(job, models, keep_document_ids)
     return read_dataset(
         job.inputs.data, read_options.telling(job.console.notice, job.console.warning, job.console.reading()), job.pool
@@ -246,14 +231,7 @@ def with_path(fault: DataError, path: str) -> DataError:
 def score(
     ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, tell: Callable[[str], None], strict: bool
 ) -> Float64Array:
-    """Return the scores of the model, with warnings of features that only one of data and model has.
-
-    ensemble : the model
-    dataset  : what is scored
-    pool     : the workers
-    tell     : called with each warning
-    strict   : refuse data whose features are not those of the model
-    """
+    """Return the scores of the model, with warnings of features that only one of data and model has."""
     matcher = matched(ensemble, dataset, dataset.source, tell, strict)
     return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
 
@@ -263,11 +241,6 @@ def matched(
 ) -> FeatureMatcher:
     """Return the matcher of data to a model, with warnings of features that only one of both has.
 
-    ensemble : the model
-    data     : what is scored
-    source   : what to call it
-    tell     : called with each warning
-    strict   : refuse data whose features are not those of the model
     DataError when the data does not belong to the model.
     """
     matcher = match_dataset(ensemble, data)

@@ -152,10 +152,7 @@ def _read_job(
 def output_names(data: str, parts: Sequence[str], out: str) -> list[str]:
     """Return the name of the output of each part; OutputError when two parts would have one.
 
-    data  : the value of --data
-    parts : its files
-    out   : the value of --out; a * in the last component stands for the name of the part, without what its format and
-            compression add
+    A * in the last component of `out` stands for the name of the part, without what its format and compression add.
     """
     folder, name = os.path.split(out)
     if "*" not in name:

@@ -42,14 +42,11 @@ class SetsInMemory:
 class TrainingInputs:
     """All that a run learns from and is measured on.
 
-    train_set           : in memory when settings are selected first, else in bins
-    validation_sets     : as the training set, in the order of --valid
-    in_memory           : the same sets when they are in memory; None: they are in bins
-    metadata            : of the training set
-    validation_metadata : of each validation set
-    warnings            : of how the sets match each other and the model to go on from, reported already
-    continuation        : the model to go on from with its scores; None: none
-    sharded             : the sets, where workers of a cluster hold their rows
+    train_set    : in memory when settings are selected first, else in bins
+    in_memory    : the same sets when they are in memory; None: they are in bins
+    warnings     : of how the sets match each other and the model to go on from, reported already
+    continuation : the model to go on from with its scores; None: none
+    sharded      : the sets, where workers of a cluster hold their rows
     """
 
     train_set: Trainable | JoinedSet

@@ -65,9 +65,6 @@ class RunRecord:
 class FittedModel:
     """The result of a run, the settings it was trained with, and whether there was anything to learn.
 
-    result    : of the run
-    settings  : it was trained with
-    can_learn : whether there was anything to learn
     differences : why one run of all rounds would not give what a run gave that went on from a model
     """
 

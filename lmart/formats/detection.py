@@ -75,14 +75,7 @@ def is_json(text: bytes) -> bool:
 
 
 def refuse_known(head: bytes, path: str, error: FileError, give: str, trec: bool = True) -> None:
-    """Raise an error for a file that lmart knows but does not read; not for a model or data.
-
-    head  : its first bytes, decompressed
-    path  : what to call it in messages
-    error : to raise
-    give  : what to do with a file that cannot be used in any way
-    trec  : whether qrels and runs are refused too
-    """
+    """Raise an error when first bytes are those of a kind of files that lmart knows but does not read."""
     start = head.removeprefix(BYTE_ORDER_MARK)
     for kind in (*_KNOWN, *(_TREC if trec else ())):
         if re.match(kind.start, start, re.DOTALL):
@@ -93,7 +86,7 @@ def refuse_known(head: bytes, path: str, error: FileError, give: str, trec: bool
 def detect_format(path: str, kind: str | None = None) -> str:
     """Return the name of the format of a file, by its name, else by its content. DataError when it cannot be read.
 
-    path : the file; not standard input or a pipe, whose content can be read only once
+    path : not standard input or a pipe, whose content can be read only once
     kind : "data" when the file is to be read as data, so that other JSON than a model is refused as such
     """
     if (named := format_of_name(path)) is not None:
@@ -127,8 +120,6 @@ def read_head(stream: InputStream) -> bytes:
 def refuse_foreign(path: str, head: bytes, format: str) -> None:
     """Raise DataError when data begins like something that is not read as data.
 
-    path   : the input, for messages
-    head   : its first bytes
     format : the format that it is to be read in; '': not known
     """
     if model_format_of(head) is not None:
@@ -147,9 +138,6 @@ def data_format(path: str, head: bytes, options: ReadOptions) -> str:
 
     Cells that are numbers alone are those of a table whose header is missing, which its reader tells.
 
-    path    : the input
-    head    : its first bytes
-    options : names of columns that a header may have
     The name of a model format is returned for what is a model by its content, or else by its name.
     """
     if head.startswith(DATA_FORMATS["parquet"].starts):

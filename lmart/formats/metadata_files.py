@@ -66,10 +66,6 @@ def _wrong_size(lines: Lines, path: str) -> DataError:
 def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | None = None) -> Weights:
     """Read one weight a query or one a row, distinguished by their count.
 
-    path          : the file; '-': standard input
-    query_offsets : int64[n_queries + 1] of the data they belong to
-    input_rows    : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input
-                    order
     DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above
     LARGEST_WEIGHT or no number, or when all are zero. When every query has one row, both readings mean the same.
     """
@@ -82,8 +78,6 @@ def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | 
 def read_weight_numbers(path: str, query_offsets: Int64Array) -> Float64Array:
     """Read one weight a query or one a row: as many numbers as there are of either.
 
-    path          : the file; '-': standard input
-    query_offsets : int64[n_queries + 1] of the data they belong to
     DataError as `read_weights`, but all may be zero.
     """
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
@@ -107,9 +101,6 @@ def _fault_of_weight(token: bytes) -> str:
 def read_init_scores(path: str, n_documents: int, source: str, input_rows: Int64Array | None = None) -> Float64Array:
     """Read the scores that training starts from, in the form of `read_scores`: float64[n_documents].
 
-    path        : the file; '-': standard input
-    source      : the data they belong to, for messages
-    input_rows  : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input order
     DataError as `read_scores`, and for a score beyond LARGEST_SCORE.
     """
     scores = read_scores(path, n_documents, source, LARGEST_SCORE)
@@ -119,9 +110,6 @@ def read_init_scores(path: str, n_documents: int, source: str, input_rows: Int64
 def read_positions(path: str, n_documents: int, source: str, input_rows: Int64Array | None = None) -> Positions:
     """Read the position that each row was shown at: any word, one a line; equal words are one position.
 
-    path        : the file; '-': standard input
-    source      : the data they belong to, for messages
-    input_rows  : int64[n_documents], the row of the input of each document, as in RankingDataset; None: in input order
     DataError names the line that is empty, has more than one word, or is not text, or both counts when they differ.
     """
     places: dict[bytes, int] = {}

@@ -22,7 +22,6 @@ _NO_COMMENT = re.compile(rb"(?!)")
 def read_query_groups(path: str) -> dict[str, str]:
     """Return the group of each query of a file, by query id; blank lines and a header `qid TAB group` do not count.
 
-    path : the file; '-': standard input
     DataError names the line that has another form, is not text, or names a query again.
     """
     groups: dict[str, str] = {}

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 class ReadState(NamedTuple):
     """How far the reading of an input is.
 
-    path  : the input
     share : of its bytes, from 0 to 1; 0 if unknown, as of a pipe
     taken : bytes so far, before decompression
-    rows  : so far
     ended : whether that is all
     """
 
@@ -115,12 +113,7 @@ class ReadOptions:
         warning: Callable[[str], None],
         watch: Callable[[ReadState], None] | None = None,
     ) -> ReadOptions:
-        """Return the options with functions that readers call.
-
-        notice  : gets notices, each text only once
-        warning : gets warnings, each text only once
-        watch   : gets how far the reading of an input is; None: nobody does
-        """
+        """Return the options with functions that readers call."""
         reported: set[str] = set()
 
         def tell(text: str, is_warning: bool) -> None:

@@ -36,10 +36,7 @@ class SettingsFile:
 
 
 def read_settings(path: str) -> SettingsFile:
-    """Return the settings that a file holds; DataError when it holds none.
-
-    path : the file, plain or compressed; '-': standard input
-    """
+    """Return the settings that a file holds; DataError when it holds none."""
     try:
         text = read_all(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -73,8 +73,6 @@ class Run:
     continue_from : a Model, or the file of one, to go on boosting from; None: from none
     allow_inf : infinite values of arrays are data
     strict    : features that only one of training and validation sets has are refused, instead of a warning
-    threads   : to use; None: all that this process may use
-    verbose   : whether progress goes to standard error
     callback  : called after each round; None: nothing is
     """
 

@@ -24,10 +24,7 @@ TIE = 1e-12
 
 
 class System(NamedTuple):
-    """A system and what it reached.
-
-    per_query : float64[n_queries] by measure, nan where the query is left out
-    """
+    """A system and what it reached."""
 
     name: str
     per_query: Mapping[str, Float64Array]
@@ -36,7 +33,6 @@ class System(NamedTuple):
 class QueryDifference(NamedTuple):
     """What a query gained or lost.
 
-    query      : its place in the data, from 0
     difference : the system's value less that of the baseline
     """
 
@@ -112,10 +108,7 @@ def compare(
 ) -> tuple[Comparison, ...]:
     """Compare each system with the first one in each measure; all comparisons of a measure stand together.
 
-    systems    : at least one, with the same measures of the same queries
-    weights    : float64[n_queries], >= 0, for means and tests; None: all 1
-    pool       : its threads draw in parallel; no value depends on it
-    all_pairs  : compare each system with each one before it
+    all_pairs : compare each system with each one before it
     """
     pairs = list(combinations(systems, 2)) if all_pairs else [(systems[0], system) for system in systems[1:]]
     of_pairs = [_compare_pair(baseline, system, weights, resampling, pool) for baseline, system in pairs]
@@ -145,9 +138,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def paired_t(differences: Float64Array, weights: Float64Array | None) -> tuple[float, float] | None:
     """Return t and its two-sided p for the mean of paired differences; None for fewer than two.
-
-    differences : float64[n]
-    weights     : float64[n], > 0, of the mean; None: all 1
 
     Without weights the paired t test; with weights the mean by its standard error (Cochran 1977, 6.13), about the same.
     """
@@ -255,8 +245,6 @@ def randomization_test(differences: Float64Array, resampling: Resampling, pool: 
     """Test whether the mean of paired differences is 0; two-sided.
 
     differences : float64[n_queries], finite; where they have weights, times these
-    resampling  : how many sign vectors are drawn, and from which seed
-    pool        : its threads draw in parallel; p does not depend on it
 
     When the systems do not differ, the sign of each query's difference is as likely the other one. p is the share of
     sign vectors under which the absolute sum of the differences is at least the one there is, less a tolerance of
@@ -303,7 +291,6 @@ class SystemStatistics:
     """Summaries and comparisons of an evaluation.
 
     resamples   : of the bootstrap, as many as were drawn of all queries
-    summaries   : one a system, by measure
     comparisons : those of a measure together; empty for one system, or when none were asked for
     all_pairs   : whether each system is compared with each one before it, not with the first only
     """
@@ -315,10 +302,7 @@ class SystemStatistics:
     all_pairs: bool = False
 
     def add_to(self, content: dict[str, Any], result: EvaluationResult) -> None:
-        """Add the statistics to an evaluation as plain JSON values.
-
-        content : what `EvaluationResult.to_json` gave, in and out
-        """
+        """Add the statistics to an evaluation as plain JSON values, those of `EvaluationResult.to_json`."""
         drawn = {"seed": self.resampling.seed, "level": self.resampling.level, "resamples": self.resamples}
         content["resampling"] = drawn | ({"flips": self.resampling.flips} if self.comparisons else {})
         for system, summary in zip(content["systems"], self.summaries, strict=True):
@@ -330,10 +314,7 @@ class SystemStatistics:
 def statistics_of(
     result: EvaluationResult, resampling: Resampling, pool: WorkerPool, compared: bool = True, all_pairs: bool = False
 ) -> SystemStatistics:
-    """Return the summaries of each system, and the comparisons of several.
-
-    compared   : whether systems are compared at all
-    """
+    """Return the summaries of each system, and the comparisons of several."""
     weights = result.weights
     if weights is not None:  # squares of large ones would be beyond the numbers; a power of two changes no mean
         weights = np.ldexp(weights, -int(np.frexp(weights.max(initial=0.0))[1]))

@@ -98,7 +98,6 @@ class Conventions:
     missing      : queries of which nothing is retrieved
     unjudged     : documents that are retrieved and not judged
     precision    : of scores, when they are compared
-    like         : name of the preset these come from; None: of none
     """
 
     gain: Gain = field(default_factory=Gain)

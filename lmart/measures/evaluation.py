@@ -34,11 +34,9 @@ from lmart.threads import WorkerPool
 class Evaluator:
     """Computes measures of judged queries; `evaluate` may be called many times, but not by two threads at once.
 
-    judgments : of the documents
-    measures  : all with the same conventions
-    pool      : its threads measure ranges of queries in parallel; the values never depend on it
-    weights   : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
-    scale     : L of a measure of err that names none itself; None: 4, or the largest label when that is more
+    measures : all with the same conventions
+    weights  : one number >= 0 a query, or one a document, whose mean in a query is the query's weight; None: all 1
+    scale    : L of a measure of err that names none itself; None: 4, or the largest label when that is more
 
     DataError when a gain table has no entry for a label, a label is above the L of err, or the weights do not fit.
 
@@ -85,10 +83,7 @@ class Evaluator:
         return self.measure(scores).report(self.measures, self._scaled, self._own_scale)
 
     def measure(self, scores: Float64Array) -> MeasuredQueries:
-        """Rank each query's documents by scores and measure each query; DataError when a score is nan.
-
-        scores : float64[n_documents], higher first
-        """
+        """Rank each query's documents by scores, float64[n_documents], and measure each; DataError for nan."""
         self._queries.rank(self._ranked_scores(scores))
         of_empty = {"zero": 0.0, "one": 1.0, "skip": np.nan}[self.conventions.empty]
         values, unweighted, too_large = {}, {}, {}
@@ -134,11 +129,9 @@ class Evaluator:
 class Measurement:
     """How documents are measured: over all queries, and over each of some groups of queries.
 
-    measures : all with the same conventions
-    pool     : the workers
-    weights  : float64[n_queries], for the means; None: all 1
-    scale    : L of a measure of err that names none itself
-    groups   : int64 places of the queries of each group, by its name
+    weights : float64[n_queries], for the means; None: all 1
+    scale   : L of a measure of err that names none itself
+    groups  : int64 places of the queries of each group, by its name
     """
 
     measures: tuple[Measure, ...]
@@ -161,7 +154,6 @@ class Measurement:
     ) -> Measurement:
         """Return how documents with these labels are measured, with one largest label of err for all systems.
 
-        measures : as `with_gain_of` gives them
         labels   : float64, of all documents, or only those that are above all labels before them
         rows     : int64, their rows of the input; None: as they stand
         models   : that are measured, by what messages call them
@@ -196,12 +188,7 @@ class Measurement:
         weights_per: str | None = None,
         data_kind: DataKind = "data",
     ) -> EvaluationResult:
-        """Return the means of each system over all queries and over each group; DataError when one is too large.
-
-        systems   : all over the same queries
-        query_ids : n_queries texts
-        data, weights_per, data_kind : as in EvaluationResult
-        """
+        """Return the means of each system over all queries and over each group; DataError when one is too large."""
         evaluated, by_group = [], []
         for name, kind, path, queries, counts in systems:
             evaluated.append(SystemEvaluation(name, kind, path, self.report(queries), counts))
@@ -264,10 +251,7 @@ def with_gain_of(
 
     A notice says which models do not know their gain, or were trained with another gain than the user's.
 
-    models   : by what messages call them
-    measures : to be computed
     given_by : the option that gives a gain; None: there is none
-    notice   : called with a notice
     ModelError when models of different gains leave open which one counts.
     """
     gains: dict[str, Gain] = {}

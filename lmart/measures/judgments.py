@@ -65,25 +65,15 @@ class Judgments:
         return rows if self.retrieved is None else rows[self.retrieved[rows]]
 
     def ranked(self, values: Float64Array) -> Float64Array:
-        """Return what the ranked documents have of values, in the order of equal scores, float64[n_ranked].
-
-        values : float64[n_documents]
-        """
+        """Return what the ranked documents have of values, float64[n_documents], in the order of equal scores."""
         return values if self.rows is None else values[self.rows]
 
     def only_judged(self, values: Float64Array, otherwise: float = 0.0) -> Float64Array:
-        """Return values with another number for documents that are not judged, float64[n_documents].
-
-        values    : float64[n_documents]
-        otherwise : of unjudged documents
-        """
+        """Return values, float64[n_documents], with another number for documents that are not judged."""
         return values if self.judged is None else np.where(self.judged, values, otherwise)
 
     def relevant(self, level: float | None) -> Float64Array:
-        """Return 1 for judged documents whose label reaches a level, else 0: float64[n_documents].
-
-        level : the least label; None: any label above 0
-        """
+        """Return 1 for judged documents whose label reaches a level, None: above 0; else 0: float64[n_documents]."""
         return np.asarray(self.labels > 0 if level is None else self.labels >= level, np.float64)
 
 
@@ -91,9 +81,6 @@ def docid_order(document_ids: Sequence[str], query_offsets: Int64Array) -> Int64
     """Return the place of each document in its query by document id, the last in the order of bytes first.
 
     That is how trec_eval orders documents of equal score. Of one id named twice the earlier document comes first.
-
-    document_ids  : n_documents texts
-    query_offsets : int64[n_queries + 1]
     """
     places = np.empty(len(document_ids), np.int64)
     for start, stop in pairwise(query_offsets.tolist()):
@@ -104,11 +91,7 @@ def docid_order(document_ids: Sequence[str], query_offsets: Int64Array) -> Int64
 
 
 def query_sums(values: Float64Array, query_offsets: Int64Array) -> Float64Array:
-    """Return the sum of each query's values, each query on its own, so that neighbours cannot change its rounding.
-
-    values        : float64[n_documents]
-    query_offsets : int64[n_queries + 1]
-    """
+    """Return each query's sum of float64[n_documents], on its own, so that neighbours cannot change its rounding."""
     sums = np.zeros(len(query_offsets) - 1)
     filled = np.flatnonzero(np.diff(query_offsets))
     if len(filled):

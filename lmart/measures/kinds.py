@@ -23,7 +23,6 @@ Compute: TypeAlias = "Callable[[RankedQueries], Float64Array]"
 class MeasureKind:
     """A measure without its cutoff and parameters.
 
-    name        : as it is written, such as `ndcg`
     meaning     : one short line; ranks in it are 1-based, relevant means label > 0
     relevance   : what a document counts: its `gain`; its `scaled gain`, by a power of two for each query, so that no
                   sum overflows; the `stopping probability` of a reader; 1 if it is `relevant`, else 0; as its

@@ -116,7 +116,6 @@ class Measure:
 def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
     """Parse `ndcg@10`, `map`, `rbp(0.95)@20`, `p@5(rel=2)`, ... in either case; SettingsError says what is wrong.
 
-    conventions : of the measure; None: the default
     The brackets may come before or after the cutoff; in `rbp@0.8` the number is the persistence.
     """
     try:
@@ -202,8 +201,6 @@ def _parameter(entry: str, kind: MeasureKind, shown: str) -> tuple[str, float]:
 def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[Measure, ...]:
     """Parse a list with commas; order as given, repeated ones once.
 
-    text        : measures as `parse_measure` reads them
-    conventions : of all of them; None: the default
     SettingsError reports all bad names together.
     """
     measures: list[Measure] = []

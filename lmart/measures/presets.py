@@ -17,11 +17,9 @@ _LINEAR = Gain("linear")
 class Preset:
     """The conventions of one tool.
 
-    name        : as it is written
-    tool        : the tool, and the versions it was compared with or read
-    conventions : its conventions
-    measures    : which of its measures are meant, by its own names
-    notes       : what else to know, for the manual page
+    tool     : the tool, and the versions it was compared with or read
+    measures : which of its measures are meant, by its own names
+    notes    : what else to know, for the manual page
     """
 
     name: str
@@ -133,11 +131,7 @@ PRESETS = {preset.name: preset for preset in _ALL}
 
 
 def conventions_like(name: str | None, **overrides: Any) -> Conventions:
-    """Return the conventions of a preset, or the default ones, with some fields replaced; SettingsError says why not.
-
-    name      : of the preset; None: lmart's own conventions
-    overrides : fields of Conventions; those that are None stay as the preset has them
-    """
+    """Return the conventions of a preset, or lmart's own, with the overrides that are not None; or SettingsError."""
     if name is not None and name not in PRESETS:
         raise SettingsError(f"{quote(name)} is no preset; use {', '.join(PRESETS)}{perhaps('like', name, PRESETS)}")
     conventions = Conventions() if name is None else PRESETS[name].conventions

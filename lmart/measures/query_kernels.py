@@ -24,9 +24,7 @@ DOCUMENTS_A_CALL = 16384
 class RankedBy(NamedTuple):
     """Documents in an order, and what they count in a measure.
 
-    order     : int32[n_documents], rows of each query, highest score first
-    scores    : float64[n_documents], by row
-    relevance : float64[n_documents], by row
+    order : int32[n_documents], rows of each query, highest score first
     """
 
     order: Int32Array
@@ -35,11 +33,7 @@ class RankedBy(NamedTuple):
 
 
 class QueryKernels:
-    """Calls kernels over all queries, range by range.
-
-    query_offsets : int64[n_queries + 1]
-    pool          : its threads take ranges of queries side by side
-    """
+    """Calls kernels over all queries, on ranges of queries side by side."""
 
     def __init__(self, query_offsets: Int64Array, pool: WorkerPool) -> None:
         self.query_offsets = query_offsets
@@ -51,11 +45,7 @@ class QueryKernels:
         return np.arange(int(self.query_offsets[-1]), dtype=np.int32)
 
     def sort(self, scores: Float64Array, order: Int32Array) -> None:
-        """Sort the rows of each query by score descending, equal scores by row.
-
-        scores : float64[n_documents], no nan
-        order  : int32[n_documents], any order of the rows of each query; sorted in place
-        """
+        """Sort the rows of each query, order[int32], by score descending, equal scores by row; no score may be nan."""
         # numba is loaded only when something is measured: usage errors must come quickly
         from lmart.kernels.ranking import ordering
 
@@ -70,8 +60,6 @@ class QueryKernels:
     ) -> Float64Array:
         """Return what a kernel writes for each query, float64[n_queries].
 
-        kernel   : its name in `lmart.kernels.measures.query_measures`
-        ranked   : the documents
         tables   : its arguments between the documents and the range of queries
         settings : its arguments behind the range of queries
         """
@@ -87,10 +75,7 @@ class QueryKernels:
 class JudgedQueries:
     """Judged queries, ranked again and again; what does not depend on the ranking is computed at most once.
 
-    documents   : of the queries
-    conventions : of all measures
-    scales      : L of each measure of err, by str(measure)
-    pool        : the workers
+    scales : L of each measure of err, by str(measure)
     """
 
     def __init__(
@@ -111,10 +96,7 @@ class JudgedQueries:
         self._discounts: dict[Measure, Float64Array] = {}
 
     def rank(self, scores: Float64Array) -> None:
-        """Rank the documents of each query by score, higher first.
-
-        scores : float64[n_ranked_documents], in the order of equal scores, no nan
-        """
+        """Rank the documents of each query by score, higher first; equal scores stand as they come, and none is nan."""
         self._scores = scores
         self._rankings.sort(scores, self._order)
 
@@ -150,11 +132,7 @@ class JudgedQueries:
         return self._discounts[measure]
 
     def ideal_dcg(self, measure: Measure, cutoff: int | None) -> Float64Array:
-        """Return the DCG of the best order of each query, retrieved or not, float64[n_queries].
-
-        measure : ndcg
-        cutoff  : at most that of the measure
-        """
+        """Return the DCG of the best order of each query, retrieved or not, down to a cutoff, float64[n_queries]."""
         if cutoff not in self._ideal_dcg:
             gains, documents = self.relevance(measure), self.documents
             keys = documents.only_judged(documents.labels, -1.0) if self.conventions.ideal == "label" else gains
@@ -169,11 +147,7 @@ class JudgedQueries:
 
 @dataclass(frozen=True, eq=False)
 class RankedQueries:
-    """Ranked queries as a measure sees them: every array is float64[n_queries].
-
-    queries : the queries, ranked
-    measure : that is computed
-    """
+    """Ranked queries as a measure sees them: every array is float64[n_queries]."""
 
     queries: JudgedQueries
     measure: Measure

@@ -22,7 +22,6 @@ class EvaluationReport:
     """The measures of one ranking.
 
     n_queries, n_documents : of the data
-    conventions : of all measures
     values          : mean over the queries by str(measure), None when no query counts
     per_query       : float64[n_queries] by str(measure), nan where the query is skipped
     n_empty_queries : queries without a relevant document
@@ -88,10 +87,7 @@ class MeasuredQueries:
     too_large: dict[str, float]
 
     def taken(self, queries: Int64Array) -> MeasuredQueries:
-        """Return some of the queries.
-
-        queries : int64, their places
-        """
+        """Return the queries at these places, int64."""
         return MeasuredQueries(
             {name: values[queries] for name, values in self.values.items()},
             {name: unweighted[queries] for name, unweighted in self.unweighted.items()},
@@ -101,12 +97,7 @@ class MeasuredQueries:
         )
 
     def report(self, measures: Sequence[Measure], weights: ScaledWeights | None, scale: int) -> EvaluationReport:
-        """Return the means; DataError when a DCG is too large for a number.
-
-        measures : that were computed, all with the same conventions
-        weights  : of the queries; None: all 1
-        scale    : L of a measure of err that names none itself
-        """
+        """Return the means; DataError when a DCG is too large for a number."""
         conventions, means = measures[0].conventions, {}
         for measure in measures:
             name = str(measure)
@@ -131,10 +122,7 @@ class MeasuredQueries:
 
 
 def joined_queries(parts: Sequence[MeasuredQueries]) -> MeasuredQueries:
-    """Return the queries of all parts, one part after the other.
-
-    parts : at least one, all of the same measures
-    """
+    """Return the queries of all parts, one part after the other."""
     first = parts[0]
     too_large: dict[str, float] = {}
     for part in reversed(parts):
@@ -158,8 +146,6 @@ def weighted_mean(
 ) -> float | None:
     """Return the weighted mean over the queries that count, the same in any order of the queries; None without any.
 
-    values     : float64[n_queries], nan where a query does not count
-    weights    : of the queries; None: all 1
     unweighted : bool[n_queries], queries whose value enters the sum with the weight 1; None: none
     """
     counts = ~np.isnan(values)
@@ -194,10 +180,7 @@ def logarithms_note(measures: Sequence[str]) -> str:
 
 
 def logarithms(values: Float64Array) -> Float64Array:
-    """Return the natural logarithms of values from 0 to 1, with the same digits on any machine.
-
-    values : float64[n]; nan stays nan; values below LEAST_OF_GEOMETRIC_MEANS count as that
-    """
+    """Return the natural logarithms of values from 0 to 1, nan of nan, with the same digits on any machine."""
     from lmart.kernels.exact.exact_math import log2_of_one_plus
 
     found = np.maximum(values, LEAST_OF_GEOMETRIC_MEANS)
@@ -214,10 +197,7 @@ def exponential(logarithm: float) -> float:
 
 
 def scaled_weights(weights: Float64Array, query_offsets: Int64Array) -> ScaledWeights:
-    """Return one weight a query, scaled by a power of two to at most 1, from one a query or one a document.
-
-    weights       : float64, one a query or one a document
-    query_offsets : int64[n_queries + 1]
+    """Return a weight for each query, scaled by a power of two to at most 1, from those of queries or documents.
 
     DataError when there are neither as many as queries nor as many as documents, or one is negative or not finite.
     """
@@ -269,7 +249,6 @@ class SystemEvaluation:
 class QueryGroup:
     """A group of queries, and the measures of each system over them alone.
 
-    name    : of the group
     queries : int64, places of its queries in `EvaluationResult.query_ids`, ascending
     reports : one a system
     """
@@ -334,7 +313,7 @@ class EvaluationResult:
 def distinct_names(paths: Sequence[str]) -> list[str]:
     """Return a name for each file: its base name, with as many folders before it as make it distinct.
 
-    paths : of the files; of a file that is given twice the second name is made by `numbered`
+    A file that is given twice gets a second name by `numbered`.
 
     >>> distinct_names(["a/run.txt", "b/run.txt", "c/scores.txt", "c/scores.txt"])
     ['a/run.txt', 'b/run.txt', 'scores.txt', 'scores.txt#2']

@@ -21,10 +21,7 @@ def mean_of(values: Sequence[float]) -> float:
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Return the standard error of the mean of independent values; 0 of a single one.
-
-    values : at least one
-    """
+    """Return the standard error of the mean of independent values, at least one; 0 of a single one."""
     n, mean = len(values), mean_of(values)
     return math.sqrt(math.fsum((v - mean) * (v - mean) for v in values) / max(1, n - 1) / n)
 
@@ -48,25 +45,14 @@ def interval_of_mean(
 
 
 def weighted_standard_error(values: Float64Array, weights: Float64Array, mean: float) -> float:
-    """Return the standard error of a weighted mean of independent values (Cochran 1977, 6.13).
-
-    values  : float64[n]
-    weights : float64[n], >= 0, one of them above 0; those of weight 0 do not count
-    mean    : the weighted mean of the values
-    """
+    """Return the standard error of a weighted mean of independent values (Cochran 1977, 6.13), both float64[n]."""
     n = int((weights > 0).sum())
     squares = math.fsum(((weights * (values - mean)) ** 2).tolist())
     return math.sqrt(squares * n / max(1, n - 1)) / math.fsum(weights.tolist())
 
 
 def student_quantile(level: float, freedom: int) -> float:
-    """Return t for which a Student variable lies in -t..t with the probability `level`.
-
-    level   : between 0 and 1
-    freedom : degrees of freedom, >= 1
-
-    By bisection of `student_p`.
-    """
+    """Return t for which a Student variable lies in -t..t with the probability `level`, by bisection of `student_p`."""
     outside, high = 1.0 - level, 1.0
     while student_p(high, freedom) > outside:
         high *= 2.0
@@ -80,8 +66,7 @@ def student_quantile(level: float, freedom: int) -> float:
 def student_p(t: float, freedom: int) -> float:
     """Return how likely a Student variable is at least as far from 0 as t: the two-sided p of a t test.
 
-    t       : may be infinite
-    freedom : degrees of freedom, >= 1, millions as well
+    Degrees of freedom are from 1 to millions; t may be infinite.
 
     Equation: p = I_x(freedom / 2, 1 / 2) with x = freedom / (freedom + t^2), I the regularized incomplete beta function
     (Abramowitz and Stegun 1964, 26.7.1 and 26.5.27).

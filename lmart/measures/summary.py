@@ -53,11 +53,7 @@ def summarize(
 ) -> dict[str, Summary]:
     """Return the summary of each measure.
 
-    per_query  : float64[n_queries] by measure, nan where the query is left out
-    means      : by measure, as evaluated
-    weights    : float64[n_queries], >= 0; None: all 1
-    resampling : how the intervals are drawn
-    pool       : its threads draw in parallel; no value depends on it
+    per_query : float64[n_queries] by measure, nan where the query is left out
     """
     counting = {name: _counting(values, weights) for name, values in per_query.items()}
     intervals = intervals_of_means(per_query, counting, weights, resampling, pool)
@@ -88,11 +84,8 @@ def intervals_of_means(
 ) -> dict[str, Interval | None]:
     """Return the bootstrap interval of each mean; None where fewer than two queries count.
 
-    values     : float64[n_queries] by name
-    counting   : bool[n_queries] by name, the queries that are drawn from
-    weights    : float64[n_queries], > 0 where queries count; None: all 1
-    resampling : how many resamples, from which seed, and the level
-    pool       : its threads draw in parallel
+    values  : float64[n_queries] by name
+    weights : float64[n_queries], > 0 where queries count; None: all 1
 
     Measures for which the same queries count share the draws.
     """
@@ -110,11 +103,7 @@ def intervals_of_means(
 
 
 def weighted_median(values: Float64Array, weights: Float64Array | None) -> float:
-    """Return the median; with weights, the mean of the values that half of the weight is not above and not below.
-
-    values  : float64[n], n > 0
-    weights : float64[n], > 0; None: all 1
-    """
+    """Return the median; with weights, the mean of the values that half of the weight is not above and not below."""
     order = np.argsort(values, kind="stable")
     ascending = values[order].tolist()
     # In whole numbers, as sums of weights such as 0.1 are rounded, and half of the weight then is somewhere else.
@@ -129,10 +118,6 @@ def weighted_median(values: Float64Array, weights: Float64Array | None) -> float
 def standard_deviation(values: Float64Array, weights: Float64Array | None, mean: float) -> float | None:
     """Return the standard deviation of values around their mean; None for a single one.
 
-    values  : float64[n], n > 0
-    weights : float64[n], > 0; None: all 1
-    mean    : their mean
-
     Equation: sqrt(n / (n - 1) x sum of w (v - mean)^2 / sum of w).
     """
     n = len(values)
@@ -146,11 +131,7 @@ def standard_deviation(values: Float64Array, weights: Float64Array | None, mean:
 
 
 def counted_values(values: Float64Array, weights: Float64Array | None) -> Float64Array:
-    """Return the values of the queries that count: the measure is defined for them, and their weight is not 0.
-
-    values  : float64[n_queries], nan where the query is left out
-    weights : float64[n_queries], >= 0; None: all 1
-    """
+    """Return the values of the queries that count: the measure is defined for them, and their weight is not 0."""
     return values[_counting(values, weights)]
 
 
@@ -190,11 +171,6 @@ def bootstrap_intervals(
 ) -> list[Interval]:
     """Return an interval for the mean of each of several measures of the same queries.
 
-    values     : of each measure float64[n_queries], finite, n_queries > 0
-    weights    : float64[n_queries], > 0; None: all 1
-    resampling : how many resamples are drawn, from which seed, and the level
-    pool       : its threads draw in parallel; the intervals do not depend on it
-
     In each resample as many queries as there are, drawn with replacement, have a (weighted) mean; all measures share
     the draws. The ends of the interval are the quantiles (1 - level) / 2 and (1 + level) / 2 of these means, between
     two of them by straight lines. Source: Efron and Tibshirani 1993, section 13.3.
@@ -213,11 +189,7 @@ def bootstrap_intervals(
 
 
 def quantile(ascending: Sequence[float], share: float) -> float:
-    """Return the value below which a share of values lies, between two of them by a straight line.
-
-    ascending : the values, at least one
-    share     : from 0 to 1
-    """
+    """Return the value below which a share of values lies, between two of them by a straight line."""
     place = share * (len(ascending) - 1)
     low = math.floor(place)
     high = min(low + 1, len(ascending) - 1)
@@ -249,7 +221,6 @@ BITS = 61
 def whole_numbers(values: Float64Array, bound_sum: bool) -> tuple[Int64Array, int]:
     """Return whole numbers of at most BITS bits, and the exponent e for which the values are they times 2^e, rounded.
 
-    values    : float64[n], finite
     bound_sum : whether the sum of the absolute whole numbers has at most BITS bits, and not only each of them
     """
     largest = int(np.frexp(np.abs(values).max(initial=0.0))[1])

@@ -21,10 +21,7 @@ def script_of(shell: str) -> str:
 
 
 def split_line(line: str) -> list[str]:
-    """Return the words of a command line without the first, which is the program; the last is the one at the cursor.
-
-    line : up to the cursor; quotes may still be open
-    """
+    """Return the words of a line up to the cursor, without the program; quotes may be open."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=False)
     lexer.whitespace_split, lexer.commenters = True, ""
     words = []

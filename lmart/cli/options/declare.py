@@ -30,7 +30,6 @@ _OF_CLICK = (
 def group(keyword: str, record: type[Any], **changes: Mapping[str, Any]) -> Callable[[F], F]:
     """Return a decorator that adds the options of a record to a command, which receives the record.
 
-    keyword : name of the argument of the command
     record  : a data class; the fields that are declared with a help are options
     changes : by field, what this command declares otherwise
     """

@@ -144,11 +144,7 @@ class ClusterOptions:
 
 
 def cluster_options(help: str, more: str) -> Callable[[F], F]:
-    """Return a decorator that adds the options.
-
-    help : of --dask
-    more : what the manual page says of --dask about the files
-    """
+    """Return a decorator that adds the options of a cluster, with what the manual page says `more` of --dask."""
     address = (
         "ADDRESS is tcp://HOST:PORT or tls://HOST:PORT of the scheduler, or local:N for N processes on this machine. "
         "See lmart-cluster(7)."
@@ -157,14 +153,7 @@ def cluster_options(help: str, more: str) -> Callable[[F], F]:
 
 
 def one_for_each(option: str, pattern: str, files: Sequence[str], of: str, parts: Sequence[str]) -> Sequence[str]:
-    """Return the files that go with each part, one for each; DataError when there are not as many.
-
-    option  : that names the files
-    pattern : its value
-    files   : that match it
-    of      : the option that names the parts
-    parts   : of the data
-    """
+    """Return the files that go with each part, one for each; DataError when there are not as many."""
     if len(files) != len(parts):
         held, wanted = counted(len(files), "file"), counted(len(parts), "file")
         raise DataError(f"{option} is {held}, but {of} {wanted}; give one for each, in the same order", pattern)

@@ -112,11 +112,7 @@ class GainType(click.ParamType):  # type: ignore[type-arg]
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]
-    """A name, or several with + between; `other` is a word that stands for None.
-
-    choices : the names
-    several : whether several may be named
-    """
+    """One of the choices, or several with + between; `other` is a word that stands for None."""
 
     name = "names"
 

@@ -45,10 +45,7 @@ def error(text: str) -> None:
 
 
 def in_lines(text: str) -> list[str]:
-    """Return a message in lines that a terminal would not break inside of a word; elsewhere it is one line.
-
-    text : its words; those that are wider than the terminal are left whole, to be copied
-    """
+    """Return a message in lines that a terminal does not break inside words; elsewhere in a single line."""
     text = visible(text)
     try:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
@@ -147,10 +144,7 @@ class Console:
         return self._bar.rows if isinstance(self._bar, ReadingProgress) else 0
 
     def done(self, text: str, path: str) -> None:
-        """Report on a terminal a file that was written, with the seconds it took.
-
-        path : of the file; '-', standard output, is not reported
-        """
+        """Report on a terminal a file that was written, but not standard output, with the seconds it took."""
         if on_terminal() and path != "-":
             self.notice(f"{text} to {path} in {self.seconds:,.1f} s")
 

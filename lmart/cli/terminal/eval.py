@@ -49,10 +49,7 @@ BLOCKS = " " + LEVELS[True]
 
 
 def print_result(result: EvaluationResult, statistics: SystemStatistics | None = None) -> None:
-    """Print the measures to standard output: as wide as a terminal, else the same bytes anywhere.
-
-    statistics : with the intervals of the means; None: there are none
-    """
+    """Print the measures to standard output: as wide as a terminal, else the same bytes anywhere."""
     sheet, entries = standard_output(), _facts(result)
     if len(result.systems) > 1:
         lines = _systems_lines(result, entries, sheet)
@@ -206,11 +203,7 @@ def _group_lines(result: EvaluationResult, sheet: Sheet) -> list[str]:
 def system_tables(
     names: Sequence[str], labels: Sequence[str], values: Sequence[Sequence[float | None]], width: int | None
 ) -> list[Table]:
-    """Return tables of measures by systems, or when that is too wide of systems by measures.
-
-    values : by measure, then by system
-    width  : of the terminal; None: one table as wide as it needs
-    """
+    """Return tables of measures by systems, or when that is too wide, unless width is None, of systems by measures."""
     cells = [[shown(value) for value in row] for row in values]
     best = {(i, j + 1) for i, row in enumerate(values) for j in best_places(row)}
     digits = max(len(cell) for row in cells for cell in row)
@@ -260,8 +253,7 @@ def _numbered(n: int) -> list[str]:
 def value_bars(values: Float64Array, weights: Float64Array | None = None) -> str:
     """Return a bar for each tenth of the range of a measure, between the ends of the range.
 
-    values  : float64[n_queries]; nan is left out
-    weights : float64[n_queries], >= 0; queries of weight 0 are left out; None: all 1
+    Queries of weight 0 are left out, and values that are nan.
 
     The highest bar stands for most queries, the lowest for a few, and a blank for none.
     """
@@ -377,10 +369,7 @@ def _without_holm(row: Sequence[str]) -> list[str]:
 
 
 def p_shown(p: float | None) -> str:
-    """Return a p value as tables show it.
-
-    p : from 0 to 1; None: there is none
-    """
+    """Return a p value, None where there is none, as tables show it."""
     if p is None:
         return NOT_DEFINED
     return "<0.001" if p < 0.001 else f"{p:.3f}"

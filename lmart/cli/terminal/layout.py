@@ -109,11 +109,7 @@ class Table:
         return [max(map(cells, column)) for column in zip(*lines, strict=True)]
 
     def lines(self, sheet: Sheet, bars: Sequence[float] = (), least: int = 0) -> list[str]:
-        """Return aligned lines, the header first: names are shortened to fit, and bars follow where there is room.
-
-        bars  : from 0 to 1, one for each row; (): none
-        least : the least width of the first column
-        """
+        """Return aligned lines, the header first: names are shortened to fit; bars from 0 to 1 where there is room."""
         widths = self.widths()
         numbers = sum(widths[1:]) + GAP * (len(widths) - 1)
         widths[0] = max(widths[0], least)
@@ -156,10 +152,7 @@ def _joined(row: Sequence[str]) -> str:
 
 
 def bar(share: float, length: int, sheet: Sheet) -> str:
-    """Return a bar.
-
-    share  : the part that is filled, from 0 to 1; above 0 there is always a mark
-    """
+    """Return a bar of which a share is filled; above 0 there is always a mark."""
     eighths = min(max(round(share * length * 8), int(share > 0)), length * 8)
     if not sheet.unicode:
         return BAR[0] * (-(-eighths // 8) if eighths < 8 else round(eighths / 8))
@@ -172,8 +165,7 @@ def curve(values: Sequence[float | None], length: int, sheet: Sheet) -> str:
     The highest is at the top. The bottom is twice as far below it as the lower quartile is, or the lowest value,
     so that a steep rise in the first rounds does not flatten all that follows.
 
-    values : in their order; several of them share a character when there are more than `length`
-    length : the most characters
+    Several values share a character when there are more than `length`.
     """
     levels = LEVELS[sheet.unicode]
     values = [None if value is None else math.ldexp(value, -60) for value in values]  # exact, and sums stay finite

@@ -123,11 +123,7 @@ def composed(shown: Shown, forms: Sequence[str], width: int) -> Parts:
 
 
 class TerminalLine:
-    """The line, from `start` to `stop`.
-
-    shown : returns the state of the work at the moment
-    stays : whether its last state stays on the screen
-    """
+    """The line, from `start` to `stop`."""
 
     def __init__(self, shown: Callable[[], Shown], stays: bool = True) -> None:
         self.forms: tuple[str, ...] = ("",)
@@ -312,10 +308,7 @@ def _made(text: LabelLike) -> Label:
 
 
 class ReadingProgress:
-    """Takes the states of readers, as `ReadOptions.telling` hands them on, and shows one line at a time.
-
-    what : the work on the rows, such as 'reading'
-    """
+    """Takes the states of readers, as `ReadOptions.telling` hands them on, and shows one line at a time."""
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 class BestSoFar:
-    """Keeps the best of the measures after each round, the first on ties.
-
-    start : the measure before the first round; None: unknown
-    """
+    """Keeps the best of the measures after each round, the first on ties."""
 
     def __init__(self, start: float | None = None) -> None:
         self.value = start
@@ -155,11 +152,7 @@ def _fold_label(report: RoundReport, settings: ResolvedSettings, fold: int) -> L
 
 
 class TrialProgress:
-    """Shows how far a search is, by trials or by seconds, with its best trial; adds each new trial to its file.
-
-    trials : those of an earlier search; new ones are added
-    file   : where each new trial is kept; None: nowhere
-    """
+    """Shows how far a search is, by trials or by seconds, with its best trial; adds each new trial to its file."""
 
     def __init__(
         self,

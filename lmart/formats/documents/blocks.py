@@ -125,9 +125,8 @@ class RowBlock:
 class SeenQueries:
     """The query ids seen so far and where each was first, so that one whose rows are not adjacent is refused.
 
-    group_by_qid : rows of a query need not be adjacent
-    remembers    : whether queries are remembered even so
-    can_group    : whether a refusal advises --group-by-qid
+    remembers : whether queries are remembered even so
+    can_group : whether a refusal advises --group-by-qid
     """
 
     def __init__(self, group_by_qid: bool, remembers: bool = False, can_group: bool = True) -> None:
@@ -222,13 +221,9 @@ class WrappedReader(RowReader):
 class RowSource(NamedTuple):
     """One input, as the reader of its format gets it.
 
-    stream       : the content, without its first bytes
-    head         : those first bytes, which were read to recognise the format
-    options      : of reading
-    pool         : the workers
-    table        : the features met so far; new ones are added
-    seen_queries : the query ids met so far
-    cell_buffer  : where text formats write cells; None: in a buffer of the reader
+    head        : those first bytes, which were read to recognise the format
+    table       : the features met so far; new ones are added
+    cell_buffer : where text formats write cells; None: in a buffer of the reader
     """
 
     stream: InputStream

@@ -83,8 +83,6 @@ def _foreign_header(text: str, names: Sequence[str], format: str, options: ReadO
 class QuotedRecords:
     """Line and fields of each record of a text; DataError for one that cannot be read.
 
-    text    : whole lines
-    format  : 'csv' or 'tsv'
     line    : lines of the input before the text
     fault   : makes the error of a line and a message
     pending : attribute, once the records were iterated over: an unfinished record at the end of the text

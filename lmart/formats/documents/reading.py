@@ -31,11 +31,8 @@ def open_rows(
 ) -> RowReader:
     """Open one input for reading in blocks, in constant memory. DataError when it cannot be read.
 
-    path         : plain or compressed; '-': standard input
-    options      : of reading
-    pool         : the workers; None: the calling thread
-    seen_queries : gets the queries of the input; None: nobody asks for them
-    alone        : whether it is all of the data, so that its end tells which features to ignore no row had
+    path  : plain or compressed; '-': standard input
+    alone : whether it is all of the data, so that its end tells which features to ignore no row had
     """
     seen_queries = SeenQueries(options.group_by_qid) if seen_queries is None else seen_queries
     shared = _Shared(FeatureTable(), seen_queries, _query_sizes(options))
@@ -63,13 +60,9 @@ def read_batches(
 
     Some of several inputs may have no rows, and all of them with `options.may_be_empty`.
 
-    paths       : the inputs; '-': standard input
-    options     : of reading
-    pool        : the workers
     table       : the features met so far; new ones are added
-    spools      : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
-    cell_buffer : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
-    seen_queries : the queries met so far; None: none
+    spools       : for each input that cannot be read twice, what stores its bytes and replays them; None for the others
+    cell_buffer  : where LETOR, CSV and TSV readers put the cells of rows; None: in buffers of their own
     """
     seen_queries = SeenQueries(options.group_by_qid) if seen_queries is None else seen_queries
     shared = _Shared(table, seen_queries, _query_sizes(options))
@@ -107,9 +100,6 @@ def source_name(paths: Sequence[str]) -> str:
 def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
     """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
 
-    paths   : the inputs; '-': standard input
-    options : of reading
-    pool    : the workers; None: the calling thread
     A query whose rows are not adjacent is refused, even across inputs; with group_by_qid its rows are put together.
     Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
     """

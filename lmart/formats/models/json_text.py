@@ -43,10 +43,8 @@ def json_start(start: bytes) -> str:
 def parse_json(content: bytes, path: str, strict: bool = False) -> object:
     """Return what JSON text says: dicts, lists, texts, numbers, true, false and null.
 
-    content : the whole content of a model file, UTF-8
-    path    : what to call it in messages
-    strict  : NaN, Infinity, a key that is given twice and deep nesting are refused; else the first two are numbers, the
-              last value of a key counts, and brackets may be nested up to MOST_LEVELS, which takes no recursion
+    strict : NaN, Infinity, a key that is given twice and deep nesting are refused; else the first two are numbers, the
+             last value of a key counts, and brackets may be nested up to MOST_LEVELS, which takes no recursion
 
     ModelError in one line when it is no such JSON.
     """
@@ -91,11 +89,7 @@ def refuse_unknown_keys(
 ) -> None:
     """Raise ModelError for a key that is not allowed, as the tool that wrote it may score by it.
 
-    found   : the keys of an object
     allowed : those that are obeyed, or cannot change a score
-    where   : what has them
-    path    : what to call the file in messages
-    tool    : which does not know it
     """
     for key in found:
         if key not in allowed:

@@ -17,8 +17,7 @@ LONGEST_START = 1 << 16  # bytes by which a model must have begun
 def read_model(path: str, format: str | None = None, tell: Callable[[str], None] = lambda text: None) -> Ensemble:
     """Read and check a model file, plain or compressed.
 
-    path   : the file; '-' is standard input
-    format : name of its format; None: recognised by its content
+    format : None: recognised by its content
     tell   : called with each remark on how another tool may use the file
     ModelError when it cannot be read, is no sound model, or its format is not read.
     """
@@ -31,9 +30,6 @@ def read_model(path: str, format: str | None = None, tell: Callable[[str], None]
 def parse_model(content: bytes, path: str, format: str | None = None) -> Ensemble:
     """Return the model that a file's content, decompressed, holds.
 
-    content : of the file
-    path    : what to call the file in messages
-    format  : name of its format; None: recognised by its content
     ModelError when it is no sound model, or its format is not read.
     """
     if not is_model(content):
@@ -60,10 +56,6 @@ def write_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    ensemble : the model
-    path     : the file; '-' is standard output
-    format   : name of its format
-    warn     : called with each warning, such as that the format cannot say everything
     ModelError when the format cannot hold the model; OutputError when the file cannot be written.
     """
     made = content_of(ensemble, path, format)
@@ -95,7 +87,6 @@ def write_bytes(content: bytes, path: str) -> None:
 def model_content(path: str, to_end: bool = False) -> bytes:
     """Return the content of a file, decompressed.
 
-    path   : the file; '-' is standard input
     to_end : not only the beginning when that shows already that it is no model
     ModelError when it cannot be read.
     """

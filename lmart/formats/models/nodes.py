@@ -47,12 +47,10 @@ def list_features(
 ) -> Features:
     """Return the features of a tool that counts its columns from 0: column j is the feature with id j.
 
-    n_columns : of the model
-    names     : n_columns names, None or empty without any; names that are all as the tool gives them by itself, or just
-                numbers of columns, are no names
-    used      : the columns that splits use; without names, column 0 is no feature when it is not among them
-    default   : how the tool names columns by itself, such as 'Column_'; None when it does not
-    path      : what to call the file in messages
+    names   : n_columns names, None or empty without any; names that are all as the tool gives them by itself, or just
+              numbers of columns, are no names
+    used    : the columns that splits use; without names, column 0 is no feature when it is not among them
+    default : how the tool names columns by itself, such as 'Column_'; None when it does not
 
     ModelError when a split is on a column that there is not, or two features have the same name.
     """
@@ -74,7 +72,6 @@ def list_features(
 class NodeLists(ABC):
     """The nodes of all trees of nested JSON, end to end. A reader keeps the test or leaf value of each node.
 
-    path        : what to call the file in messages
     sizes       : inner nodes of each tree
     left, right : children of each inner node, counted in its tree: n is a node, ~n a leaf
     gains       : split gain of each inner node, 0 where it has none
@@ -100,11 +97,7 @@ class NodeLists(ABC):
         """Keep what a node says, of any keys and values; return its left and right child, None when it is a leaf."""
 
     def walk(self, number: int, root: object) -> None:
-        """Add the nodes of a tree from the root down, left before right; nesting takes no recursion.
-
-        number : of the tree, from 1
-        root   : of any kind; ModelError when it or a node below is no object
-        """
+        """Add the nodes of a tree, from 1, from the root down, left first; ModelError when a node is no object."""
         start, n_leaves = len(self.left), 0
         waiting: list[tuple[object, int, list[int]]] = [(root, -1, self.left)]  # a node, and where its number goes
         while waiting:
@@ -163,8 +156,6 @@ def set_edges(
     """Give nodes tests that change sides at several edges; return the bound_offsets and bounds of all nodes.
 
     thresholds : float64[n_nodes]; set at these nodes, to the first edge, or to the largest number without any
-    edges      : by node, ascending
-    path       : what to call the file in messages
 
     ModelError when the sets would need more memory than those of any model that was trained.
     """
@@ -213,9 +204,6 @@ def build_trees(
 ) -> tuple[Tree, ...]:
     """Return the trees as views of the arrays; ModelError naming the first that is no sound tree, counted from 1.
 
-    flat           : the trees
-    n_features     : of the model
-    path           : what to call the file in messages
     split_gains    : float64[n_nodes], None if unknown; left out when one is not finite
     leaf_documents : int64[n_leaves], None if unknown; left out when one is negative
     leaf_weights   : float64[n_leaves], None if unknown; left out of a tree in which one is negative or infinite, or all

@@ -149,9 +149,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
 class _Leaves(NamedTuple):
     """Leaf values as RankLib holds them.
 
-    weights : float32[n_trees]
-    outputs : float32[n_leaves]
-    values  : float64[n_leaves], output x weight
+    values : float64[n_leaves], output x weight
     """
 
     weights: Float32Array

@@ -37,7 +37,6 @@ MOST_GROWTH = 4
 class Target(NamedTuple):
     """A tool that counts columns from 0.
 
-    name    : of the tool
     default : how it calls column j when nobody named it, before j
     refused : each match in a name becomes '_'
     marks   : those characters in words
@@ -133,10 +132,8 @@ def nested_text(
 ) -> str:
     """Return a tree as text that nests, by an explicit stack.
 
-    left, right : children of each node, as in `Tree`
-    nodes       : what stands before the left child of each
-    leaves      : each leaf
-    between     : what stands before a right child
+    nodes   : what stands before the left child of each
+    between : what stands before a right child
     end         : what stands after it
     """
     parts: list[str] = []
@@ -210,11 +207,7 @@ def least_score(ensemble: Ensemble) -> float:
 
 
 def raise_scores(ensemble: Ensemble, path: str, format: str) -> tuple[Ensemble, float]:
-    """Return the model with a last tree that makes its least possible score 0 in a format, and what that tree adds.
-
-    ensemble : the model
-    path     : the file to write, for messages
-    format   : name of its format, of a tool that adds trees in their order
+    """Return the model with a last tree that makes its least possible score 0, and what that tree adds.
 
     As a rounded sum never falls when a term rises, the least score is the tool's own sum of the smallest leaf of each
     tree, and the sum of that and its opposite is 0 exactly. For the same reason no two documents change order, but
@@ -266,9 +259,8 @@ def expand_bounds(ensemble: Ensemble) -> Ensemble:
 def expand_except(ensemble: Ensemble, kept: Mapping[tuple[int, int], T]) -> tuple[Ensemble, dict[tuple[int, int], T]]:
     """Return the ensemble with a chain of plain nodes for each node that has several bounds; the same scores.
 
-    ensemble : the model
-    kept     : by (tree, node), what the format holds as it is; such a node becomes one without bounds, whose threshold
-               has no meaning
+    kept : by (tree, node), what the format holds as it is; such a node becomes one without bounds, whose threshold
+           means nothing
 
     Returns also what is kept by where it is in the result, where nodes may be copies.
     A node with threshold t and bounds b1, b2 becomes x <= t (left), else x <= b1 (right), else x <= b2 (left), else
@@ -386,11 +378,7 @@ def score_notes(
 ) -> list[str]:
     """Return a note when scores can differ, with the most by which they can.
 
-    ensemble : as it was before `as_plain_sum`
-    flat     : its trees as a plain sum
-    written  : float64[n_leaves], the leaf values as the tool has them
-    sums     : 'float32' or 'float64', how the tool adds
-    tool     : its name
+    written : float64[n_leaves], the leaf values as the tool has them
     ordered  : whether it adds in tree order
     """
     changed = np.abs(flat.leaf_values - written)
@@ -410,12 +398,7 @@ def score_notes(
 
 
 def threshold_notes(thresholds: Float64Array, written: Float32Array, tool: str) -> list[str]:
-    """Return a note when values that are no float32 numbers can change side.
-
-    thresholds : float64[n_nodes], of x <= threshold
-    written    : float32[n_nodes], of x <= threshold in float32
-    tool       : which compares so
-    """
+    """Return a note when values that are no float32 numbers can change side, from `thresholds` to `written`."""
     finer = int(np.count_nonzero(of_less_or_equal32(written) != thresholds))
     if not finer:
         return []

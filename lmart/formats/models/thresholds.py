@@ -55,7 +55,7 @@ def round_up32(thresholds: Float64Array) -> Float32Array:
 def of_less_or_equal32(thresholds: Float32Array) -> Float64Array:
     """Return T, float64[n]: float32(x) <= threshold exactly when x <= T, for every float64 x.
 
-    thresholds : float32[n], not nan. Beyond all numbers T is the largest finite float64, or minus it.
+    Thresholds are float32[n], not nan. Beyond all numbers T is the largest finite float64, or minus it.
     """
     below = np.asarray(thresholds, np.float32)
     below = np.where(below == 0, np.float32(0), below).astype(np.float32)  # -0.0 has another bit pattern
@@ -76,7 +76,7 @@ def of_less_or_equal32(thresholds: Float32Array) -> Float64Array:
 def of_less32(thresholds: Float32Array) -> Float64Array:
     """Return T, float64[n]: float32(x) < threshold exactly when x <= T, for every float64 x.
 
-    thresholds : float32[n], not nan; below -inf is nothing, so that T is the lowest finite float64
+    Thresholds are float32[n], not nan; below -inf is nothing, so that T is the lowest finite float64.
     """
     below = of_less_or_equal32(previous32(thresholds))
     return np.where(np.isneginf(thresholds), -np.finfo(np.float64).max, below)
@@ -86,11 +86,7 @@ LONGEST = 1000  # characters of a number
 
 
 def decimal_in(text: str, is_java: bool = False) -> str | None:
-    """Return the plain decimal number in a text, None when it is none.
-
-    text    : may have blanks around the number
-    is_java : a type letter may follow the number, as in 1.5f for Java's Float.parseFloat
-    """
+    """Return the plain decimal number in a text, None without one; `is_java` lets a type letter follow: 1.5f."""
     number = text.strip(" \t\r\n")
     if is_java and number[-1:] in ("f", "F", "d", "D"):
         number = number[:-1]

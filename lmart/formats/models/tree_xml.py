@@ -274,10 +274,7 @@ class _Handlers:
 def parse_trees(content: bytes, path: str, by_position: bool) -> XmlTrees:
     """Return the trees of an XML text; ModelError in one line for everything that is wrong.
 
-    content     : the XML, after any lines that are not XML have been made empty
-    path        : what to call the file in messages
-    by_position : the first <split> in a <split> is the left one, as RankLib takes it; else its pos decides, as in
-                  QuickRank
+    by_position : the first <split> in a <split> is the left one, as in RankLib; else its pos decides, as in QuickRank
     """
     if re.search(rb"<!\s*(?:DOCTYPE|ENTITY)", content, re.IGNORECASE):
         raise ModelError("the XML has a document type (<!DOCTYPE), which no model needs; remove it", path)
@@ -301,11 +298,8 @@ def parse_trees(content: bytes, path: str, by_position: bool) -> XmlTrees:
 
 
 def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
-    """Return the setting 'trees' where a model says more trees than it has, as training stopped early.
+    """Return the setting 'trees' where a model says more trees than the number found, as training stopped early.
 
-    said  : number of trees that it says, at most; None: nothing
-    found : its trees
-    path  : what to call it in messages
     ModelError when it has more than it says.
     """
     there = len(found.weights)

@@ -30,12 +30,9 @@ EXPLAINED_ROWS = 256  # at a time: their contributions are large
 class PredictionLayout:
     """What is to be written of the rows that are scored.
 
-    source       : the input, for messages
     top          : rows to write of each query, the best ones; None: all
     scattered    : rows of a query need not be adjacent; everything is held until the end
-    tag          : name of the run in the TREC format
     explanations : gives the contributions of features, for formats that have a place for them; None: without
-    warn         : called with each warning; None: nobody hears it
     """
 
     source: str
@@ -317,9 +314,7 @@ class JsonLinesWriter(RankedWriter):
 class RowExplanations:
     """Explains rows as members of a JSON object: "base", and "contributions" by feature, those of 0 left out.
 
-    explainer : of the model
-    matcher   : knows the model's feature of each column met so far
-    pool      : the workers
+    Its matcher knows the model's feature of each column met so far.
     """
 
     def __init__(self, explainer: Explainer, matcher: FeatureMatcher, pool: WorkerPool) -> None:

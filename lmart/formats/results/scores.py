@@ -25,10 +25,8 @@ class _Writable(Protocol):
 def read_scores(
     path: str, n_documents: int | None = None, source: str = "the data", largest: float = LARGEST
 ) -> Float64Array:
-    """Read one finite number a line, float64[n]; gzip, zstd, CRLF, comments and a last line without its end are taken.
+    """Read a finite number a line, of either sign up to `largest`, float64[n]; gzip, zstd, CRLF and comments are taken.
 
-    n_documents : how many there must be, the rows of `source`; None: any number
-    largest     : the largest score, or its negative, that is taken
     DataError names the line and the token that is no such number, or both counts when they differ.
     """
     empty = "the line is empty; give one score for each row of the data"

@@ -42,9 +42,7 @@ FLOAT32_SAFE = 1e38  # below it, a float32 is neither infinite nor about to beco
 class _Kind(NamedTuple):
     """A kind of file.
 
-    what      : what to call a line of it
-    fields    : of a line
-    number    : which of them is the number
+    fields    : of a line, of which `number` is the number
     looked_at : which of them counts in messages only
     is_open   : whether more fields may follow
     """
@@ -100,8 +98,6 @@ class _Rows(NamedTuple):
 
     query_ids     : n_queries texts
     query_offsets : int64[n_queries + 1]
-    document_ids  : n ids
-    numbers       : float64[n]
     lines         : int64[n], of the file, from 1
     rises         : whether the numbers rise with the column that is looked at
     """

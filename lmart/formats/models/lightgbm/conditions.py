@@ -33,10 +33,7 @@ right child of an ensemble, int64[n, 2]: ranges of numbers, each from its first 
 
 
 def visible_thresholds(thresholds: Float64Array) -> Float64Array:
-    """Return the thresholds as LightGBM's rule for values near 0 makes them, float64[n]: x <= T as LightGBM tests it.
-
-    thresholds : float64[n], not nan; infinite ones become the largest number
-    """
+    """Return the thresholds as LightGBM's rule for values near 0 makes them, float64[n], finite: x <= T as tested."""
     finite = np.clip(thresholds, -LARGEST_NUMBER, LARGEST_NUMBER)
     near_zero = np.where(finite < 0, BELOW_ZERO, ZERO)
     result: Float64Array = np.where((finite >= -ZERO) & (finite < ZERO), near_zero, finite)
@@ -84,7 +81,6 @@ def read_conditions(
     thresholds     : float64[n], may be infinite; anything for categorical nodes
     decision_types : int64[n], the bits of LightGBM's text format
     categorical    : of each categorical node, what `range_edges` gives for the categories that go left
-    path           : what to call the file in messages
     """
     is_categorical = (decision_types & CATEGORICAL) != 0
     default_left = (decision_types & DEFAULT_LEFT) != 0
@@ -142,9 +138,8 @@ def set_members(ranges: Int64Array) -> Int64Array:
 def write_conditions(ensemble: Ensemble, is_text: bool = True) -> tuple[Ensemble, dict[tuple[int, int], Split]]:
     """Return the ensemble with plain nodes, and by (tree, node) which of them are splits of LightGBM's own kinds.
 
-    ensemble : the model
-    is_text  : the target has sets as bits, and splits that send zeros to their default side; else it lists the members
-               of sets
+    is_text : the target has sets as bits, and splits that send zeros to their default side; else it lists the members
+              of sets
 
     ModelError when the rest would take too many plain nodes.
     """

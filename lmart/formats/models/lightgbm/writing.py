@@ -48,9 +48,7 @@ class WrittenTree(NamedTuple):
 class WrittenEnsemble(NamedTuple):
     """An ensemble as LightGBM has it.
 
-    names     : of the columns, from column 0
     objective : one whose prediction is the sum
-    notes     : what differs or is lost
     """
 
     trees: list[WrittenTree]
@@ -60,11 +58,7 @@ class WrittenEnsemble(NamedTuple):
 
 
 def prepare(ensemble: Ensemble, is_text: bool) -> WrittenEnsemble:
-    """Return the ensemble as LightGBM has it; ModelError when it cannot hold it.
-
-    ensemble : the model
-    is_text  : the target is the text format, see `write_conditions`
-    """
+    """Return the ensemble as LightGBM has it; ModelError when it cannot hold it."""
     columns = list_columns(ensemble, TARGET)
     based = with_base_tree(ensemble)
     plain, special = write_conditions(based, is_text)

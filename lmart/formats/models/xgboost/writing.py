@@ -41,10 +41,8 @@ class WrittenTrees(NamedTuple):
     offsets    : int64[n_trees + 1], where the nodes of each tree start; nodes count breadth first in their tree
     arrays     : by XGBoost's name, of all trees end to end: float32 for FLOATS, else int32 or uint8
     categories : by (tree, node), the categories that go right there
-    columns    : of the file
     base_score, objective : as in the file
     gain       : of the model
-    notes      : what differs or is lost
     """
 
     offsets: Int64Array
@@ -58,11 +56,7 @@ class WrittenTrees(NamedTuple):
 
 
 def prepare(ensemble: Ensemble, target: Target = TARGET, base_as_tree: bool = False) -> WrittenTrees:
-    """Return the ensemble as XGBoost has it; ModelError when it cannot hold it.
-
-    target       : what takes the names of the features
-    base_as_tree : whether the base score becomes a first tree of one leaf, for formats that have none
-    """
+    """Return the ensemble as XGBoost has it; ModelError when it cannot hold it."""
     columns = list_columns(ensemble, target)
     notes = columns.notes
     based = with_base_tree(ensemble) if base_as_tree or not ensemble.trees else ensemble
