@@ -59,7 +59,7 @@ class RankerPart(NamedTuple):
 
     trees     : number of its trees
     objective : name of its objective
-    leaves    : most leaves of a tree
+    tree      : name of the form of its trees
     leaves    : most leaves of a tree
     features  : share of the features that each tree could split on
     seed      : of what was drawn by chance

@@ -25,7 +25,6 @@ def mix_bits(x: np.uint64) -> np.uint64:
 def round_key(seed: int, round_number: int) -> np.uint64:
     """Return 64 bits of a seed and a round, to mix the numbers of rows and features with.
 
-    seed         : int64, the seed of the training
-    round_number : int64, the boosting round
+    seed : int64, the seed of the training      round_number : int64, the boosting round
     """
     return mix_bits(mix_bits(np.uint64(seed)) ^ np.uint64(round_number))

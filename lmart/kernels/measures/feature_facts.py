@@ -192,11 +192,9 @@ def add_feature_facts(
 ) -> int:
     """Add what the features are like in some queries to the totals; return the NDCG of their order in the data.
 
-    rows    : the rows of the queries and more, in
-    queries : in
+    rows    : the rows of the queries and more, in      queries : in
     first_query, last_query : the queries first_query..last_query - 1 are added, in
-    cells   : scratch
-    totals  : in, out
+    cells   : scratch      totals : in, out
     Equation: NDCG@k = sum over ranks r < k of gain(r) discount(r), times the inverse ideal DCG, by value, ties by row,
     missing values last. The result and the totals count NDCG_UNITS. Source: Järvelin and Kekäläinen 2002.
     A feature that no document of a query has ranks it as the data does: nothing is added for it, so the cost does not

@@ -35,8 +35,7 @@ class RankedDocuments(NamedTuple):
 def group_end(ranked: RankedDocuments, start: int, stop: int, average: bool) -> int:
     """Return where a group of tied documents ends.
 
-    ranked  : the documents, in
-    start   : index into the order of the group's first document, in
+    ranked  : the documents, in      start : index into the order of the group's first document, in
     stop    : the end of its query, in
     average : whether documents of equal score form a group, else each document is its own group, in
     """
@@ -60,8 +59,7 @@ def discounted_sums(
 ) -> None:
     """Write the sum of relevance x discount of each query's documents down to the cutoff.
 
-    ranked   : all queries, in
-    discount : float64[>= ranks looked at], by rank, in
+    ranked   : all queries, in      discount : float64[>= ranks looked at], by rank, in
     first_query, last_query : the queries first_query..last_query - 1 are measured, in
     cutoff   : > 0, ranks looked at; a shorter query is looked at whole, in
     average  : whether to take the mean over the orders of tied documents, in
@@ -104,11 +102,10 @@ def sums_to_depths(
 ) -> None:
     """Write the sum of relevance of each query's documents down to a depth of its own.
 
-    ranked  : all queries, in
-    depths  : int64[n_queries], >= 0, ranks looked at; a shorter query is looked at whole, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
-    average : whether to take the mean over the orders of tied documents, in
-    sums    : float64[n_queries], out for these queries
+    ranked : all queries, in
+    depths : int64[n_queries], >= 0, ranks looked at; a shorter query is looked at whole, in
+    sums   : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query, average.
     Equation: that of `discounted_sums` with d = 1 and a cutoff for each query.
     Parallel: ranges of queries side by side. Cost: O(min(depth, n)) a query, and the size of the last group.
     """
@@ -137,11 +134,8 @@ def precision_sums(
 ) -> None:
     """Write the sum, over the relevant documents of each query down to the cutoff, of the precision at their ranks.
 
-    ranked  : all queries, relevance 1 or 0, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
-    cutoff  : > 0, ranks looked at; a shorter query is looked at whole, in
-    average : whether to take the mean over the orders of tied documents, in
-    sums    : float64[n_queries], out for these queries
+    ranked : all queries, relevance 1 or 0, in      sums : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query, cutoff, average.
     Equation: sum over relevant r < min(cutoff, n) of (relevant documents at ranks <= r) / (r + 1), and for groups that
     of `precision_of_group`. Source: McSherry and Najork 2008. Differs: the cutoff, which by linearity ends the sum.
     Parallel: ranges of queries side by side. Cost: O(min(cutoff, n)) a query, and the size of the last group.
@@ -177,10 +171,8 @@ def precision_of_group(
 ) -> float:
     """Return a sum with the expected precision at the relevant documents of a group of tied documents added to it.
 
-    total      : float64, the sum so far, in
-    first_rank : of the group, in
-    n_tied     : documents of the group, > 1, in
-    n_counted  : how many of its ranks are above the cutoff, in
+    total      : float64, the sum so far, in      first_rank : of the group, in
+    n_tied     : documents of the group, > 1, in      n_counted : how many of its ranks are above the cutoff, in
     n_relevant : relevant documents of the group, > 0, in
     n_relevant_before : relevant documents above the group, in
     Equation: in a group of m at ranks a.., t of them relevant, after s relevant documents: the i-th rank (from 1) holds
@@ -208,10 +200,8 @@ def first_relevant_values(
 
     ranked   : all queries, relevance 1 or 0, in
     divisors : float64[>= ranks looked at], by rank: rank + 1 for the reciprocal rank, 1 for success, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
-    cutoff   : > 0, ranks looked at; a shorter query is looked at whole, in
-    average  : whether to take the mean over the orders of tied documents, in
     values   : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query, cutoff, average.
     Equation: in the first group with a relevant document, m documents from rank a, t relevant: the i-th of its ranks
     holds the first of them with probability p(i) = (1 - sum of p above) t / (m - i + 1); sum of p(i) / divisor.
     Source: McSherry and Najork 2008, with the quotient of binomials taken as a running product.
@@ -246,11 +236,9 @@ def expected_reciprocal_ranks(
 ) -> None:
     """Write the expected 1 / (1-based rank) at which a reader of each query stops, 0 for reading past the cutoff.
 
-    ranked  : all queries, relevance is the probability of stopping at a document, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
-    cutoff  : > 0, ranks looked at; a shorter query is looked at whole, in
-    average : whether to take the mean over the orders of tied documents, in
-    values  : float64[n_queries], out for these queries
+    ranked : all queries, relevance is the probability of stopping at a document, in
+    values : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query, cutoff, average.
     Equation: sum over ranks r < min(cutoff, n) of R(r) x product of (1 - R) above it / (r + 1). In a group at ranks
     a.., with e(j) from `write_mean_products`, the j-th rank (from 1) adds
     (product above the group) x (e(j-1) - e(j)) / (a + j).
@@ -290,8 +278,7 @@ def write_mean_products(ranked: RankedDocuments, start: int, stop: int, largest:
     """Write the chance that a reader passes j documents of a group in random order without stopping, for all j.
 
     ranked      : all queries, relevance is the probability R of stopping at a document, in
-    start, stop : the group, as indices into the order, in
-    largest     : the largest j, in
+    start, stop : the group, as indices into the order, in      largest : the largest j, in
     passes      : float64[> largest], out: e(j) at j, the mean over the group's subsets of j documents of the product of
                   their (1 - R)
     Equation: built document by document, e(j; m+1) = ((m + 1 - j) e(j; m) + j (1 - R) e(j-1; m)) / (m + 1), a weighted
@@ -311,8 +298,7 @@ def write_mean_products(ranked: RankedDocuments, start: int, stop: int, largest:
 def mean_limited(n_above: float, n_in_group: int, largest: float) -> float:
     """Return the mean of min(n_above + i, largest) over i = 0..n_in_group.
 
-    n_above, largest : float64, >= 0
-    n_in_group       : int64, >= 0
+    n_above, largest : float64, >= 0      n_in_group : int64, >= 0
     """
     total = 0.0
     for i in range(n_in_group + 1):
@@ -335,9 +321,8 @@ def preference_sums(
     ranked     : all queries, relevance is 1 for relevant, 0 for judged otherwise, -1 for unjudged documents, in
     n_relevant : float64[n_queries], relevant documents R, those that are not ranked too, in
     n_others   : float64[n_queries], judged documents N that are not relevant, those that are not ranked too, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
-    average    : whether to take the mean over the orders of tied documents, in
     sums       : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query, average.
     Equation: sum over relevant documents of 1 - min(x, R) / min(R, N), x of the others above it; 1 where N is 0. In a
     group with u of the others, each of x = 0..u of them above a relevant one is equally likely.
     Source: Buckley and Voorhees 2004, with the divisor of trec_eval.
@@ -374,8 +359,8 @@ def interpolated_precisions(
 
     ranked   : all queries, relevance 1 or 0, in
     n_needed : float64[n_queries], whole, how many relevant documents are enough, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
     values   : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query.
     Equation: max of h(r) / (r + 1) over ranks r with h(r) >= needed, h(r) relevant documents at ranks <= r.
     Source: Buckley and Voorhees 2005, 3.2. Parallel: ranges of queries side by side. Cost: O(n) a query.
     """
@@ -405,8 +390,8 @@ def ordered_pairs(
     ranked     : all queries, relevance is 1 for relevant, 0 for judged otherwise, -1 for unjudged documents, in
     n_relevant : float64[n_queries], relevant documents, those that are not ranked too, in
     n_others   : float64[n_queries], judged documents that are not relevant, those that are not ranked too, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
     counts     : float64[n_queries], out for these queries
+    As in `discounted_sums`: first_query, last_query.
     Equation: the U of Mann and Whitney 1947: pairs of equal score count a half. Documents that are not ranked stand
     below all others, and are equal. Parallel: ranges of queries side by side. Cost: O(n) a query.
     """
@@ -436,8 +421,8 @@ def rank_correlations(ranked: RankedDocuments, first_query: int, last_query: int
     """Write Kendall's tau-b between the scores and labels of each query.
 
     ranked : all queries, relevance is the label, nan for documents that do not count, in
-    first_query, last_query : the queries first_query..last_query - 1 are measured, in
     values : float64[n_queries], out for these queries: nan when all labels are equal, 0 when only all scores are
+    As in `discounted_sums`: first_query, last_query.
     Equation: of P pairs, T tied in score, U in label, B in both, D in opposite orders by score and label,
     (P - T - U + B - 2 D) / sqrt((P - T)(P - U)). Source: Kendall 1945; D as inversions by merge sort, Knight 1966.
     Parallel: ranges of queries side by side. Cost: O(n log n) a query.

@@ -112,8 +112,7 @@ def count_extreme_flips(
     """Count the sign vectors under which the sum of the differences is at least as far from 0 as a bound.
 
     buffers     : FlipBuffers with m >= last - first, scratch
-    differences : int64[n], by query, absolute sum below 2^62, in
-    bound       : int64, > 0
+    differences : int64[n], by query, absolute sum below 2^62, in      bound : int64, > 0
     key         : uint64, mix_bits(seed)
     all_signs   : bool, n <= 20 and flip b has the bits of b for signs, so that 0..2^n - 1 are all there are
     first, last : int64, the flips first..last - 1 are made, >= 0

@@ -36,8 +36,7 @@ class NotTrusted(Exception):
 def candidate_folders(package: Path, named: str) -> Iterator[tuple[Path, int]]:
     """Yield the folders that may hold machine code, best first, and the mode to make each with.
 
-    package : the folder of the kernels' source
-    named : the value of NUMBA_CACHE_DIR, may be empty
+    package : the folder of the kernels' source      named : the value of NUMBA_CACHE_DIR, may be empty
     """
     if named:
         yield Path(named, "lmart"), 0o755

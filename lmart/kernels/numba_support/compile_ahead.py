@@ -155,8 +155,8 @@ def start(command: str, threads: int) -> None:
 def compile_all(count: int, tell: Callable[[int, int, float], None]) -> list[str]:
     """Compile all missing kernels of the table; return those that cannot be compiled, with the reason.
 
-    tell  : called now and then with the number of signatures that are kept, the number of all, and the share of the
-            work that is done
+    tell : called now and then with the number of signatures that are kept, the number of all, and the share of the
+           work that is done
     """
     all_planned = _planned(known_signatures())
     missing = sorted((planned for planned in all_planned if not planned.is_kept), key=lambda planned: -planned.seconds)

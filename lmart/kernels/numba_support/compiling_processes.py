@@ -32,8 +32,8 @@ class CompilingProcesses:
     def start(self, count: int, lock: FileIO, work: Callable[[int], None]) -> bool:
         """Start forks; return whether any runs. Only while this process has one thread.
 
-        lock  : an open file that is locked for as long as a fork has it open; closed here
-        work  : called with the number of the fork, from 0; ends early when `is_orphan`
+        lock : an open file that is locked for as long as a fork has it open; closed here
+        work : called with the number of the fork, from 0; ends early when `is_orphan`
         """
         import tempfile
 

@@ -46,8 +46,7 @@ def write_softmax_numerators(
 ) -> None:
     """Write exp(-sigma (best - score)) of each document, best being the highest score of its query.
 
-    scores        : float64[n], by row, in
-    query_offsets : int64[n_queries + 1], in
+    scores        : float64[n], by row, in      query_offsets : int64[n_queries + 1], in
     sigma         : float64, > 0, in
     first_query, last_query : the queries first_query..last_query - 1 are written, in
     exponentials  : float64[n], by row, in [0, 1], out for these queries
@@ -69,9 +68,7 @@ def cross_entropy(
 ) -> None:
     """Write each document's gradient and hessian of the cross entropy between its query's labels and scores.
 
-    queries : all queries, in
-    sigma   : float64, > 0, in
-    key     : uint64, of the round, in
+    queries : all queries, in      sigma : float64, > 0, in      key : uint64, of the round, in
     first_query, last_query : the queries first_query..last_query - 1 are worked on, in
     output  : float64[n_documents], by row, out, overwritten for these queries
     Equation: rho_i = exp(sigma s_i) / sum_j exp(sigma s_j), phi_i = (G_i + 1 - gamma_i) / sum_j (G_j + 1 - gamma_j),

@@ -82,8 +82,7 @@ class PairBuffers(NamedTuple):
 def read_ranks(order: Int32Array, query: QueryDocuments, sigma: float, pairs: PairBuffers) -> None:
     """Write relevance and exponentials of the documents at the ranks of an order.
 
-    order : int32[n], documents, in
-    query : scores, exponentials and relevance are read, in
+    order : int32[n], documents, in      query : scores, exponentials and relevance are read, in
     sigma : float64, > 0, in
     pairs : relevance, of_upper and of_lower are out; of each pair only the quotient of the two exponentials counts
 
@@ -113,8 +112,7 @@ def add_neighbour_pairs(
     order        : int32[n], the documents at its first ranks, in
     query        : gradients and hessians are in and out, the rest is in
     rank_weights : float64[>= n - 1], weight of a pair by the rank of its upper document, in
-    sigma        : float64, > 0, in
-    pairs        : sizes in and out, the rest scratch
+    sigma        : float64, > 0, in      pairs : sizes in and out, the rest scratch
 
     Equation: for the neighbours at ranks k and k + 1, i the better one: w = rank_weights[k] |y_i - y_j|, y relevance,
     rho = 1 / (1 + exp(sigma (s_i - s_j))), gradients -rho w (i) and +rho w (j), hessians rho (1 - rho) w (both).
@@ -156,8 +154,7 @@ def add_orders_of_query(
 
     first_row : int64, the row of the query's first document, in
     query     : gradients and hessians are in and out, the rest is in
-    orders    : key, number and rank weights of the orders, in
-    sigma     : float64, > 0, in
+    orders    : key, number and rank weights of the orders, in      sigma : float64, > 0, in
     buffers   : scratch
     pairs     : gradients[0] and hessians[0] are 0, in; sizes in and out, the rest scratch
     """
@@ -188,11 +185,9 @@ def write_gradients_of_query(
 ) -> None:
     """Write each document's gradient and hessian of one query.
 
-    q        : the query, of at least two documents, in
-    queries  : all queries, in
+    q        : the query, of at least two documents, in      queries : all queries, in
     query    : the documents of this query; gradients and hessians are scratch, the rest is in
-    orders, buffers : as in `add_orders_of_query`
-    settings : sigma and normalize are read, in
+    orders, buffers : as in `add_orders_of_query`      settings : sigma and normalize are read, in
     pairs    : gradients[0] and hessians[0] are 0, in; the rest is scratch
     output   : float64[n_documents], by row, out for the rows of this query
     """
@@ -227,8 +222,7 @@ def neighbour_gradients(
     queries      : all queries, with their rows in the order of the data; those of weight 0 get zeros, in
     exponentials : float64[n_documents], by row, from `write_softmax_numerators`, in
     relevance    : float64[n_documents], by row, from 0 to 1, in
-    orders       : key, number and rank weights of the orders, in
-    settings     : sigma and normalize are read, in
+    orders       : key, number and rank weights of the orders, in      settings : sigma and normalize are read, in
     first_query, last_query : the queries first_query..last_query - 1 are worked on, in
     output       : float64[n_documents], by row, out, overwritten for these queries
 

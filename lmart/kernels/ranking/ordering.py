@@ -30,8 +30,7 @@ def order_documents(
 ) -> None:
     """Sort the rows of each query by score descending, ties by row ascending.
 
-    scores        : float64[n], by row, no nan, in
-    query_offsets : int64[n_queries + 1], in
+    scores        : float64[n], by row, no nan, in      query_offsets : int64[n_queries + 1], in
     first_query, last_query : the queries first_query..last_query - 1 are sorted, in
     order         : int32[n], in: of each query any permutation of its rows, best a guess such as the last order; out
     A query of more than MOST_COUNTED documents is sorted by insertion from the guess, or by merging if that needs more
@@ -74,10 +73,8 @@ def order_documents(
 def rank_by_counting(scores: Float64Array, first_row: int, n_tied_before: Int32Array, rows: Int32Array) -> None:
     """Write the rows of one query by score: a document's rank is the number of documents above it.
 
-    scores        : float64[n], of the query, in
-    first_row     : the row of scores[0], in
-    n_tied_before : int32[>= n], scratch
-    rows          : int32[n], out
+    scores        : float64[n], of the query, in      first_row : the row of scores[0], in
+    n_tied_before : int32[>= n], scratch      rows : int32[n], out
     Documents of equal score have as many above them; they take the ranks from there in the order of their rows.
     """
     n = np.uint64(len(rows))
@@ -96,10 +93,8 @@ def rank_by_counting(scores: Float64Array, first_row: int, n_tied_before: Int32A
 def merge_sort(keys: Keys, rows: Int32Array, spare_keys: Keys, spare_rows: Int32Array, n: int) -> None:
     """Sort keys[:n] descending, equal keys by rows ascending, rows alongside.
 
-    keys       : float64[>= n] or int64[>= n], in and out
-    rows       : int32[>= n], in and out
-    spare_keys, spare_rows : as keys and rows, scratch
-    n          : entries to sort, in
+    keys       : float64[>= n] or int64[>= n], in and out      rows : int32[>= n], in and out
+    spare_keys, spare_rows : as keys and rows, scratch      n : entries to sort, in
     """
     width = 1
     in_place = True
@@ -122,8 +117,7 @@ def merge_runs(from_keys: Keys, from_rows: Int32Array, to_keys: Keys, to_rows: I
 
     from_keys, from_rows : of `merge_sort`, sorted in each run, in
     to_keys, to_rows     : of `merge_sort`, out, sorted in runs of twice the width
-    n                    : entries to merge, in
-    width                : entries of a run, the last may have fewer, in
+    n                    : entries to merge, in      width : entries of a run, the last may have fewer, in
     """
     for start in range(0, n, 2 * width):
         i = start
@@ -150,9 +144,8 @@ def merge_runs(from_keys: Keys, from_rows: Int32Array, to_keys: Keys, to_rows: I
 def sort_descending(keys: Float64Array, spare: Float64Array, start: int, stop: int) -> int:
     """Sort keys and return the number of pairs in which a smaller key stood before a larger.
 
-    keys        : float64[>= stop], in, out from start to stop
-    spare       : float64[>= stop], out, overwritten from start to stop
-    start, stop : the range to sort, in
+    keys  : float64[>= stop], in, out from start to stop
+    spare : float64[>= stop], out, overwritten from start to stop      start, stop : the range to sort, in
     """
     n_rises = 0
     width = 1
@@ -182,8 +175,7 @@ def sort_descending(keys: Float64Array, spare: Float64Array, start: int, stop: i
 def equal_pairs(keys: Float64Array, start: int, stop: int) -> int:
     """Return how many pairs of keys are equal.
 
-    keys        : float64[>= stop], equal keys adjacent, in
-    start, stop : the range to look at, in
+    keys : float64[>= stop], equal keys adjacent, in      start, stop : the range to look at, in
     """
     n_equal = 0
     run = 0

@@ -124,8 +124,7 @@ def write_weights(rank: int, weighting: PairWeighting, terms: QueryTerms, weight
     """Write the weights of the pairs of the document at a rank with all documents below it.
 
     rank      : of the upper document, below the number from `write_terms`, in
-    weighting : kind and by_distance are read, in
-    terms     : of the query, from `write_terms`, in
+    weighting : kind and by_distance are read, in      terms : of the query, from `write_terms`, in
     weights   : float64[n - rank - 1], in the order of the ranks, out
     These loops have few constants, as constants take registers from the loop over pairs, into which they are inlined.
     """
@@ -156,10 +155,9 @@ def write_ndcg_losses(
 ) -> None:
     """Write the weights of LambdaLoss: the change of NDCG, and more for pairs that are near each other.
 
-    relevance, discount : of the upper document, in
+    relevance, discount              : of the upper document, in
     lower_relevance, lower_discounts : float64[m], of the documents below, in
-    by_distance : float64[>= m], by ranks apart - 1, in
-    weights : float64[m], out
+    by_distance                      : float64[>= m], by ranks apart - 1, in      weights : float64[m], out
     Equation: (|D(r_i) - D(r_j)| + mu |D(d - 1) - D(d)|) |g_i - g_j| / ideal DCG, d = |r_i - r_j|. Source: Wang et al.
     2018, section 4.3, NDCG-Loss2++. Differs: the logarithm is natural, the ideal DCG is that at the truncation.
     """
@@ -172,9 +170,7 @@ def write_ndcg_losses(
 def write_expected_reciprocal_rank_changes(rank: int, terms: QueryTerms, weights: Float64Array) -> None:
     """Write by how much expected reciprocal rank falls when the document at a rank changes places with each below it.
 
-    rank    : of the upper document, in
-    terms   : of the query, in
-    weights : float64[n - rank - 1], out
+    rank : of the upper document, in      terms : of the query, in      weights : float64[n - rank - 1], out
     Equation: with ranks a < b from 1, R(r) the stop probabilities and Q(r, t) the product of 1 - R strictly between r
     and t: Q(0, a) (R(a) - R(b)) (1/a - sum over r between a and b of Q(a, r) R(r) / r - Q(a, b) / b). Source: from the
     definition (Chapelle et al. 2009), by dropping what both orders share. Cost: O(1) a pair, as the sum and the product

@@ -41,10 +41,8 @@ def write_exponentials(
 ) -> None:
     """Write exp(-sigma (top_score - score)) for the documents from a rank on.
 
-    scores       : float64[n], by rank, descending, in
-    top_score    : float64, not below scores[first_rank], in
-    sigma        : float64, > 0, in
-    first_rank   : the first rank to write, in
+    scores       : float64[n], by rank, descending, in      top_score : float64, not below scores[first_rank], in
+    sigma        : float64, > 0, in      first_rank : the first rank to write, in
     exponentials : float64[n], by rank, out from first_rank on
     """
     for k in range(np.uint64(first_rank), np.uint64(len(exponentials))):
@@ -108,8 +106,7 @@ def write_query_gradients(
     rows         : int32[n], the row of each entry of the sums, in
     sums         : float64[n], without the factors sigma, sigma^2 and query weight, in
     total        : float64, sum of |lambda| over pairs, for settings.normalize, in
-    query_weight : float64, >= 0, in
-    settings     : sigma and normalize are read, in
+    query_weight : float64, >= 0, in      settings : sigma and normalize are read, in
     output       : float64[n_documents], by row, out, written for these rows where not all gradients of sums are 0
     Equation: gradients times sigma, hessians times sigma^2, when normalising both times log2(1 + S)/S with
     S = 2 sigma total (LightGBM's lambdarank_norm), times the query's weight. When the gradients of the sums add up to
@@ -147,10 +144,8 @@ def add_pairs(
     """Add the pairs of one query; return the sum of |lambda|.
 
     by_rank   : scores are in, exponentials are scratch, gradients and hessians are in and out
-    weighting : how the pairs are weighted, in
-    terms     : of the query, relevance in, the rest is scratch
-    settings  : truncation, sigma and normalize, in
-    weights   : float64[n], scratch
+    weighting : how the pairs are weighted, in      terms : of the query, relevance in, the rest is scratch
+    settings  : truncation, sigma and normalize, in      weights : float64[n], scratch
     Equation: that of `add_pairs_of_rank`, with the weights of `write_weights`. Cost: O(min(T, n) n).
     """
     scores = by_rank.scores
@@ -185,10 +180,8 @@ def write_gradients_of_query(
 ) -> None:
     """Write each document's gradient and hessian of one query.
 
-    q         : the query, in
-    queries   : all queries, ranked by score, in
-    weighting, settings : as in `add_pairs`
-    scratch   : float64[8, >= documents of the query]
+    q         : the query, in      queries : all queries, ranked by score, in
+    weighting, settings : as in `add_pairs`      scratch : float64[8, >= documents of the query]
     output    : float64[n_documents], by row, out for the rows of this query
     Separate from its caller, because in a kernel that allocates arrays every slice costs a reference count.
     """

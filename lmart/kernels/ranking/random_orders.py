@@ -50,10 +50,8 @@ def padded_length(n: int) -> int:
 def write_random_bits(first_row: int, n: int, key: np.uint64, random_bits: UInt64Array) -> None:
     """Write 64 bits for each document of a query, a hash of its row.
 
-    first_row   : int64, the row of the query's first document, in
-    n           : int64, documents of the query, in
-    key         : uint64, of the round and the orders, in
-    random_bits : uint64[>= n], out
+    first_row : int64, the row of the query's first document, in      n : int64, documents of the query, in
+    key       : uint64, of the round and the orders, in      random_bits : uint64[>= n], out
     """
     first = np.uint64(first_row)
     for k in range(np.uint64(n)):
@@ -64,8 +62,7 @@ def write_random_bits(first_row: int, n: int, key: np.uint64, random_bits: UInt6
 def write_keys(random_bits: UInt64Array, shift: int, exponentials: Float64Array, keys: Float32Array) -> None:
     """Write the keys of the documents of a query for one order.
 
-    random_bits  : uint64[>= n], by document, in
-    shift        : int64, the lowest of the 21 bits to take, in
+    random_bits  : uint64[>= n], by document, in      shift : int64, the lowest of the 21 bits to take, in
     exponentials : float64[n], by document, from `write_softmax_numerators`, in
     keys         : float32[>= n], by document, out
 
@@ -83,9 +80,8 @@ def write_keys(random_bits: UInt64Array, shift: int, exponentials: Float64Array,
 def count_keys_from(keys: Float32Array, n_padded: int, bits: int) -> int:
     """Return how many keys are not below a bound.
 
-    keys     : float32[>= n_padded], in
-    n_padded : int64, whole LANES, in
-    bits     : int64, the bits of the bound as float32, > 0, in
+    keys : float32[>= n_padded], in      n_padded : int64, whole LANES, in
+    bits : int64, the bits of the bound as float32, > 0, in
     """
     bound = np.int32(bits).view(np.float32)
     count = np.uint32(0)
@@ -98,9 +94,8 @@ def count_keys_from(keys: Float32Array, n_padded: int, bits: int) -> int:
 def find_bounds(keys: Float32Array, n_padded: int, n_wanted: int, n_most: int, guess: int) -> tuple[int, int]:
     """Return (bound, bound) if n_wanted to n_most keys reach some bound; else the bounds between which the count jumps.
 
-    keys, n_padded : as in `count_keys_from`
-    n_wanted, n_most : int64, 0 < n_wanted <= n_most, in
-    guess    : int64, bits of a bound to start from, between SMALLEST_KEY and INFINITE_KEY, in
+    keys, n_padded : as in `count_keys_from`      n_wanted, n_most : int64, 0 < n_wanted <= n_most, in
+    guess          : int64, bits of a bound to start from, between SMALLEST_KEY and INFINITE_KEY, in
 
     Bounds are the bits of float32 numbers, which ascend as the numbers do. Of two adjacent bounds, more than n_most
     keys reach the low bound, or it is SMALLEST_KEY; fewer than n_wanted reach the high bound.
@@ -174,10 +169,8 @@ def rank_first(n_first: int, buffers: OrderBuffers) -> None:
 def append_by_score(scores: Float64Array, n_ranked: int, n_kept: int, buffers: OrderBuffers) -> None:
     """Fill the order with the documents whose keys are too small, by score descending, ties by row ascending.
 
-    scores   : float64[n], by document, in
-    n_ranked : int64, ranks of the order that are filled, in
-    n_kept   : int64, how many are to be filled, at most n, in
-    buffers  : keys in, spoilt; order in and out
+    scores : float64[n], by document, in      n_ranked : int64, ranks of the order that are filled, in
+    n_kept : int64, how many are to be filled, at most n, in      buffers : keys in, spoilt; order in and out
 
     Cost: O(n) a rank. Only needed where few scores are less than 156 / sigma below the highest score.
     """

@@ -13,8 +13,7 @@ from lmart.kernels.numba_support.code_cache import kernel
 def write_signed_logs(values: Float64Array, logs: Float64Array) -> None:
     """Write the signed logarithm of each value.
 
-    values : float64[n], finite, in
-    logs   : float64[n], out
+    values : float64[n], finite, in      logs : float64[n], out
     Equation: sign(x) log2(1 + |x|), the same bits on any processor; never below that of the value before where that is
     no larger, as rounding might make it. Parallel: one call. Cost: O(n).
     """
@@ -41,8 +40,7 @@ def add_bin_values(
     other_bins  : uint16 or uint32[...], bins that are not the most frequent one of their feature, in
     base        : float64, the sum of the values of all most frequent bins
     differences : float64[n_bins], what the value of a bin differs from that of the most frequent one, in
-    start, stop : int64, the rows of this call
-    scores      : float64[n], in and out
+    start, stop : int64, the rows of this call      scores : float64[n], in and out
     Parallel: each call writes scores[start:stop] only. Cost: O(other bins of the rows).
     """
     for row in range(start, stop):

@@ -97,8 +97,7 @@ class PathBuffers(NamedTuple):
 def find_parents(trees: Trees, tree: int, parents: Int64Array, documents: Float64Array) -> None:
     """Write the parent of each node and leaf of a tree, and the documents at each node.
 
-    trees     : Trees, in
-    tree      : int64
+    trees     : Trees, in      tree : int64
     parents   : int64[2 n + 1], of n nodes, then of the leaves: the node above, ~node on its right side, out
     documents : float64[n], training documents at each node, out
     """
@@ -123,11 +122,9 @@ def narrow_condition(
 ) -> None:
     """Narrow a condition to the side of a node that its leaf is on.
 
-    paths     : Paths, in and out
-    condition : int64
+    paths     : Paths, in and out      condition : int64
     is_new    : bool, no node of the path has narrowed the condition yet
-    trees     : Trees, in
-    node      : int64, counted over all trees
+    trees     : Trees, in      node : int64, counted over all trees
     goes_left : bool, the leaf is on the left side
     fraction  : float64, share of the node's documents on that side
     """
@@ -197,11 +194,10 @@ def add_contributions(
 ) -> None:
     """Add what each leaf gives to the contributions of a block of rows.
 
-    paths      : Paths, in
-    quadrature : Quadrature, for the longest path, in
-    cells      : float64[n_features + 1, BLOCK_ROWS], values of the rows, in
-    sums       : float64[n_features + 1, BLOCK_ROWS], contributions, in and out
-    buffers    : PathBuffers, overwritten
+    paths   : Paths, in      quadrature : Quadrature, for the longest path, in
+    cells   : float64[n_features + 1, BLOCK_ROWS], values of the rows, in
+    sums    : float64[n_features + 1, BLOCK_ROWS], contributions, in and out
+    buffers : PathBuffers, overwritten
     """
     # One function: the three steps of a short path take little longer than calls with all these arrays.
     features, lows, highs, fractions = paths.features, paths.lows, paths.highs, paths.fractions
@@ -260,13 +256,12 @@ def explain_rows(
 ) -> None:
     """Write what each feature contributes to the scores of rows first:stop.
 
-    rows          : RowArrays, n rows, in
-    column_map    : int32[n_data_columns], feature of the model for each data column, n_features for none, in
-    absent        : float64, what a cell that is not written means, 0 or nan
-    paths         : Paths, as `list_conditions` writes them, in
-    quadrature    : Quadrature, for the longest path, in
-    contributions : float64[n, n_features], out
-    first, stop   : int64, the rows of this call
+    rows        : RowArrays, n rows, in
+    column_map  : int32[n_data_columns], feature of the model for each data column, n_features for none, in
+    absent      : float64, what a cell that is not written means, 0 or nan
+    paths       : Paths, as `list_conditions` writes them, in
+    quadrature  : Quadrature, for the longest path, in      contributions : float64[n, n_features], out
+    first, stop : int64, the rows of this call
 
     Equation: contribution_f = sum over leaves of value (inside_f - fraction_f) integral over t in 0..1 of the product
     over the other features g of the path of (fraction_g (1 - t) + inside_g t); inside is 1 where the condition holds,

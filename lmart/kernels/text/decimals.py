@@ -75,7 +75,7 @@ def _take_point(x: np.uint64) -> tuple[np.uint64, np.uint64]:
 def short_decimal(word: np.uint64, length: np.uint64) -> tuple[float, np.uint64]:
     """Return the value of up to eight characters: digits, one point at most, a minus; and 0 if it is nothing else.
 
-    word   : uint64, the eight bytes from the start of the value      length : uint64, of the value
+    word : uint64, the eight bytes from the start of the value      length : uint64, of the value
     """
     x = word ^ DIGIT_ZEROS
     negative = x & _LOW_BYTE == _MINUS
@@ -130,7 +130,7 @@ def read_short_decimals(
     """Read values as `short_decimal` does; mark those that it cannot read.
 
     words, starts, stops : uint64[>= n], in, the eight bytes from the start of each value, where it starts and stops
-    values  : float64, out, from `first` on      slow : uint64[>= n], out, 0 for a value that was read
+    values               : float64, out, from `first` on      slow : uint64[>= n], out, 0 for a value that was read
     Return a word that is 0 if none is slow. Without branches, so that several cells are read at once.
     """
     any_slow = _ZERO
@@ -155,7 +155,7 @@ def read_long_decimals(
     """Read values as `long_decimal` does; mark those that it cannot read.
 
     words, lasts, starts, stops : uint64[>= n], in, the first and last eight bytes of each value, where it starts, stops
-    numbers : float64[>= n], out, the values        slow : uint64[>= n], out, 0 for a value that was read
+    numbers                : float64[>= n], out, the values        slow : uint64[>= n], out, 0 for a value that was read
     """
     for i in range(n):
         numbers[i], slow[i] = long_decimal(words[i], lasts[i], stops[i] - starts[i])
@@ -342,8 +342,7 @@ def parse_number(text: UInt8Array, start: int, powers: UInt64Array, delimiter: i
     """Read one decimal number, nan or infinity: return how it ended (EXACT, HARD or WRONG), its value, and its end.
 
     text      : uint8[n], in; a blank, newline, '#' or the delimiter must follow the number
-    start     : int, where the number begins
-    powers    : uint64[651, 2], in
+    start     : int, where the number begins      powers : uint64[651, 2], in
     delimiter : a further character that ends a number (newline: none)
     The value is correctly rounded to float64; minus zero becomes zero; HARD leaves the number to the caller's float().
     Digits up to the 19th are exact; with more, the number is between two neighbours of 19 digits, and sure if both
@@ -388,8 +387,7 @@ def read_numbers(
     numbers : int64[m, 5], in and out: the place in `values` (~row: in `labels`), start and stop in the text, line, and
               what is wrong with those left: HARD, or WRONG, also of a label that is not finite or negative, or of an
               infinity unless it is allowed; those left stay in order
-    allow_infinite : bool, whether an infinity is a value
-    powers  : uint64[651, 2], in, of `powers_of_five`
+    allow_infinite : bool, whether an infinity is a value      powers : uint64[651, 2], in, of `powers_of_five`
     labels, values : float64, out at the places named
     Parallel: each call writes only its own outputs. Cost: O(bytes of the numbers).
     """

@@ -37,8 +37,7 @@ def _first_zero_byte(word: np.uint64) -> np.uint64:
 def _missing_word(text: UInt8Array, start: int, delimiter: int) -> int:
     """Return where a field ends that says `na` or `null` in any letter case; `start` for other fields.
 
-    text      : uint8[...], in
-    start     : int64, where the field starts
+    text      : uint8[...], in      start : int64, where the field starts
     delimiter : int64, the byte that ends a field, as a line end does
     """
     p = start
@@ -57,8 +56,7 @@ def _missing_word(text: UInt8Array, start: int, delimiter: int) -> int:
 def _truth_word(text: UInt8Array, start: int, delimiter: int) -> tuple[float, int]:
     """Return 1 or 0, and where the field ends, for a field that says `true` or `false`; 0 and `start` for others.
 
-    text      : uint8[...], in; letters of any case
-    start, delimiter : as in `_missing_word`
+    text : uint8[...], in; letters of any case      start, delimiter : as in `_missing_word`
     """
     p = start
     while text[p] > 32 and text[p] != delimiter:

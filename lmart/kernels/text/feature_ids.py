@@ -29,12 +29,11 @@ def register_ids(
 ) -> int:
     """Write the column of each id; ids not met before get the next columns. Return how many are known then.
 
-    ids        : int64[n], >= 0, in
-    keys       : int64[2^k], the id in each slot of the hash table, -1 where it is free, in and out; n slots are free
-    columns    : int32[2^k], the column of the id in each slot, in and out
-    known_ids  : int64[>= n_known + n], the id of each column, in and out
-    n_known    : int64, columns so far
-    id_columns : int32[n], out
+    ids       : int64[n], >= 0, in
+    keys      : int64[2^k], the id in each slot of the hash table, -1 where it is free, in and out; n slots are free
+    columns   : int32[2^k], the column of the id in each slot, in and out
+    known_ids : int64[>= n_known + n], the id of each column, in and out
+    n_known   : int64, columns so far      id_columns : int32[n], out
 
     Cost: O(n) on average.
     """
@@ -53,9 +52,8 @@ def register_ids(
 def resolve_columns(columns: Int32Array, start: int, stop: int, resolved: Int32Array) -> None:
     """Replace each column c < 0 of columns[start:stop] by resolved[~c].
 
-    columns     : int32[n_cells], in and out
-    start, stop : int64, the cells of this call
-    resolved    : int32[...], in
+    columns  : int32[n_cells], in and out      start, stop : int64, the cells of this call
+    resolved : int32[...], in
 
     Parallel: the caller runs ranges of cells side by side.
     """
@@ -68,8 +66,7 @@ def resolve_columns(columns: Int32Array, start: int, stop: int, resolved: Int32A
 def renumber_columns(columns: Int32Array, start: int, stop: int, new_numbers: Int32Array) -> None:
     """Replace each column c of columns[start:stop] by new_numbers[c].
 
-    columns, start, stop : as in `resolve_columns`
-    new_numbers : int32[n_columns], in
+    columns, start, stop : as in `resolve_columns`      new_numbers : int32[n_columns], in
 
     Parallel: the caller runs ranges of cells side by side.
     """
@@ -89,8 +86,7 @@ def _write_sorted(
     """Write the cells of a row in an order, of cells with one column only the last; return how many.
 
     row_columns : int32[>= n], in      row_values : float64[>= n], in
-    order       : int32[>= n], cells with one column side by side, in
-    n           : int64, cells of the row
+    order       : int32[>= n], cells with one column side by side, in      n : int64, cells of the row
     columns     : int32[>= n], out      values : float64[>= n], out
     """
     n_kept = 0
@@ -117,11 +113,9 @@ def sort_rows(
 
     Returns how many of these rows had an id twice.
     unsorted  : int64[m, 4], the rows, ascending in unsorted[:, 0], in
-    known_ids : int64[n_known], the id of each column, in
-    n_rows    : int64, all rows
+    known_ids : int64[n_known], the id of each column, in      n_rows : int64, all rows
     offsets   : int64[n_rows + 1], the cells of row r are offsets[r]:offsets[r + 1], in and out
-    columns   : int32[n_cells], in and out
-    values    : float64[n_cells], in and out
+    columns   : int32[n_cells], in and out      values : float64[n_cells], in and out
     repeated  : int64[m], places in `unsorted` of the rows in which an id was written twice, out
 
     Cost: O(cells), and O(k log k) for each row of k cells that is sorted.

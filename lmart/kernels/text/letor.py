@@ -261,9 +261,9 @@ def _read_other_values(
 ) -> bool:
     """Write the values of a batch that are not short, or note them as slow; return whether one is empty.
 
-    text  : uint8, in      n : uint64, cells of the batch      first_cell : uint64, the first of them in out.values
-    line  : int64          batch : CellBatch as `_read_ids` and `read_short_decimals` leave it
-    out   : ParsedRows, out
+    text : uint8, in      n : uint64, cells of the batch      first_cell : uint64, the first of them in out.values
+    line : int64          batch : CellBatch as `_read_ids` and `read_short_decimals` leave it
+    out  : ParsedRows, out
     """
     _, starts, stops, words, lasts, slow, members, numbers = batch
     n_long = _ZERO
@@ -294,7 +294,7 @@ def read_cells(
 
     Return where the cells stop, the index behind the last in out.columns, whether the ids ascend, and whether the
     row is wrong.
-    text  : uint8, in      start : uint64, where the first cell starts      line : int64
+    text     : uint8, in      start : uint64, where the first cell starts      line : int64
     features : KnownFeatures, in      batch : CellBatch, overwritten      out : ParsedRows, out
     """
     p = start
@@ -403,9 +403,9 @@ def _parse_line(
 ) -> np.uint64:
     """Write the row of one line, or note its fault; return the index of the newline.
 
-    text     : uint8, in      line_start : uint64      line : int64, of the line
-    layout   : RowLayout, in      features : KnownFeatures, in
-    batch    : CellBatch, overwritten      out : ParsedRows, out
+    text   : uint8, in      line_start : uint64      line : int64, of the line
+    layout : RowLayout, in      features : KnownFeatures, in
+    batch  : CellBatch, overwritten      out : ParsedRows, out
     """
     counts = out.counts
     p = _skip_blanks(text, line_start)

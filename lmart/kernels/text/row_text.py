@@ -95,12 +95,11 @@ def write_letor_rows(
 ) -> int:
     """Write rows as LETOR text; return how many bytes that takes.
 
-    rows        : RowsToWrite, in
-    start, stop : int, the rows to write
-    names       : uint64[n_features, 3], in, the bytes of `ID:` of each column
-    lengths     : uint64[n_features], in, how many bytes these are
-    powers      : uint64[617, 2], in, of `shortest_decimals.powers_of_ten`
-    out         : uint8, out, long enough for the text and MARGIN bytes more
+    rows    : RowsToWrite, in      start, stop : int, the rows to write
+    names   : uint64[n_features, 3], in, the bytes of `ID:` of each column
+    lengths : uint64[n_features], in, how many bytes these are
+    powers  : uint64[617, 2], in, of `shortest_decimals.powers_of_ten`
+    out     : uint8, out, long enough for the text and MARGIN bytes more
     Parallel: each call writes only its own `out`. Cost: O(cells + bytes).
     """
     p = _ZERO
@@ -146,8 +145,7 @@ def _write_absent(out: UInt8Array, at: np.uint64, count: int, is_missing: bool, 
     """Write fields without a cell, each with a delimiter behind it; return the index behind them.
 
     out        : uint8, out      at : uint64, where to begin      count : int, how many
-    is_missing : bool, whether such a field is empty; else it is 0
-    delimiter  : int, a character
+    is_missing : bool, whether such a field is empty; else it is 0      delimiter : int, a character
     """
     p = at
     for _ in range(count):
@@ -172,8 +170,7 @@ def write_table_rows(
 ) -> int:
     """Write rows as lines of a table, a missing value as an empty field, or nan alone in a line; return how many bytes.
 
-    rows, start, stop, powers, out : as in `write_letor_rows`
-    n_features  : int, the number of columns of features
+    rows, start, stop, powers, out : as in `write_letor_rows`      n_features : int, the number of columns of features
     delimiter   : int, the character between fields
     is_missing  : bool, whether the field of a feature that a row has no cell for is empty; else it is 0
     Parallel: each call writes only its own `out`. Cost: O(rows * features + bytes).

@@ -252,6 +252,6 @@ def write_number(out: UInt8Array, at: np.uint64, number: float, powers: UInt64Ar
 def write_one_number(out: UInt8Array, number: float, powers: UInt64Array) -> int:
     """Write the text of one number; return its length.
 
-    out    : uint8[>= 40], out      number : float64      powers : uint64[617, 2], in, of `powers_of_ten`
+    out : uint8[>= 40], out      number : float64      powers : uint64[617, 2], in, of `powers_of_ten`
     """
     return int(np.int64(write_number(out, np.uint64(0), number, powers)))

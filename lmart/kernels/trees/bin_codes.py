@@ -32,8 +32,7 @@ class BinGrid(NamedTuple):
 def count_edges_below(grid: Float64Array, base: np.uint64, x: float) -> np.uint64:
     """Return how many of a feature's edges lie below x, by eight steps without branches.
 
-    grid : float64[256 m], as in BinGrid, in
-    base : uint64, where the feature's 256 entries start
+    grid : float64[256 m], as in BinGrid, in      base : uint64, where the feature's 256 entries start
     x    : float64; nan gives 0
     """
     entry = base
@@ -52,11 +51,9 @@ def count_edges_below(grid: Float64Array, base: np.uint64, x: float) -> np.uint6
 def code_cells(rows: SharedColumnRows, bin_grid: BinGrid, start: int, stop: int, shift: int, bins: UInt8Array) -> None:
     """Write the bins of rows start:stop: how many of its feature's edges lie below a number; nan has a bin of its own.
 
-    rows        : SharedColumnRows, in
-    bin_grid    : BinGrid, in
-    start, stop : int64, the rows of this call
-    shift       : int64, the bins of row r are in column r + shift of `bins`
-    bins        : uint8[m, n], out, overwritten there
+    rows  : SharedColumnRows, in      bin_grid : BinGrid, in      start, stop : int64, the rows of this call
+    shift : int64, the bins of row r are in column r + shift of `bins`
+    bins  : uint8[m, n], out, overwritten there
 
     Parallel: the caller runs ranges of rows side by side. Cost: eight steps a cell, the same for all, so that the
     processor guesses no branch and searches for several cells at once.
@@ -90,8 +87,7 @@ def code_cells(rows: SharedColumnRows, bin_grid: BinGrid, start: int, stop: int,
 def count_bins(bins: UInt8Array, counts: Int64Array) -> None:
     """Write how many documents are in each bin of a feature.
 
-    bins   : uint8[n], in
-    counts : int64[256], out
+    bins : uint8[n], in      counts : int64[256], out
     """
     for b in range(256):
         counts[b] = 0
@@ -105,10 +101,8 @@ def count_other_bins(
 ) -> None:
     """Write, for rows start:stop, in how many features the bin is not the feature's most frequent bin.
 
-    bins               : uint8[m, n], in
-    most_frequent_bins : uint8[m], in
-    start, stop        : int64, the rows of this call
-    row_lengths        : int64[n], out; start:stop is overwritten
+    bins        : uint8[m, n], in      most_frequent_bins : uint8[m], in
+    start, stop : int64, the rows of this call      row_lengths : int64[n], out; start:stop is overwritten
 
     Parallel: the caller runs ranges of rows side by side.
     """

@@ -17,8 +17,7 @@ def count_cells(
 ) -> None:
     """Add to each column how many of its written cells are numbers, missing, and infinite.
 
-    columns  : int32[n_cells], in
-    values   : float64[n_cells], in
+    columns  : int32[n_cells], in      values : float64[n_cells], in
     numbers  : int64[n_columns], cells that are not nan, in and out
     missing  : int64[n_columns], cells that are nan, in and out
     infinite : int64[n_columns], those of `numbers` that are infinite, in and out
@@ -38,8 +37,7 @@ def count_cells(
 def count_row_cells(rows: SharedColumnRows, numbers: Int64Array, missing: Int64Array) -> None:
     """Add to each column how many of its written cells in a sample of rows are numbers and missing.
 
-    rows    : SharedColumnRows, in
-    numbers, missing : as in `count_cells`
+    rows : SharedColumnRows, in      numbers, missing : as in `count_cells`
     """
     offsets, column_starts, columns, values = rows.offsets, rows.column_starts, rows.columns, rows.values
     for row in range(len(column_starts)):
@@ -58,11 +56,10 @@ def gather_cells(
 ) -> None:
     """Write the numbers of adjacent features in a sample of rows, feature by feature.
 
-    rows     : SharedColumnRows, in
-    features : int32[n_columns], the feature of each column, in
-    first    : int64, the first of the m features
-    ends     : int64[m], where each feature starts in `cells`, in; where it ends, out
-    cells    : float64[...], out
+    rows  : SharedColumnRows, in      features : int32[n_columns], the feature of each column, in
+    first : int64, the first of the m features
+    ends  : int64[m], where each feature starts in `cells`, in; where it ends, out
+    cells : float64[...], out
 
     Parallel: the caller runs ranges of features side by side, each with `cells` of its own.
     """
@@ -95,8 +92,7 @@ def edge_between(low: float, high: float) -> float:
 def append_edge(edges: Float64Array, n_edges: int, low: float, high: float) -> int:
     """Append the edge between two neighbouring values if there is one; return the number of edges.
 
-    edges     : float64[> n_edges], out
-    n_edges   : int64, edges so far
+    edges     : float64[> n_edges], out      n_edges : int64, edges so far
     low, high : float64, the neighbours, low < high
     """
     edge = edge_between(low, high)
@@ -110,10 +106,8 @@ def append_edge(edges: Float64Array, n_edges: int, low: float, high: float) -> i
 def mark_heavy_values(counts: Int64Array, start: int, stop: int, n_bins: int, heavy: BoolArray) -> tuple[int, int]:
     """Mark the values start:stop that get a bin of their own; return total count and number of bins of the others.
 
-    counts      : int64[n_distinct], how often each value occurs, in
-    start, stop : int64, the values to cut
-    n_bins      : int64, bins for these values, >= 1
-    heavy       : bool[n_distinct], False in; out
+    counts : int64[n_distinct], how often each value occurs, in      start, stop : int64, the values to cut
+    n_bins : int64, bins for these values, >= 1      heavy : bool[n_distinct], False in; out
 
     A value whose count is at least the mean count of a bin gets a bin of its own; the mean is then recomputed over
     the remaining values and bins, until no further value does.
@@ -141,11 +135,9 @@ def cut_range(
 ) -> int:
     """Cut the distinct values start:stop into at most n_bins bins of about equal counts; return the number of edges.
 
-    values      : float64[n_distinct], ascending, in
-    counts, start, stop : as in `mark_heavy_values`
-    n_bins      : int64, >= 1
-    edges       : float64[...], new edges are appended, in and out
-    n_edges     : int64, edges so far
+    values  : float64[n_distinct], ascending, in      counts, start, stop : as in `mark_heavy_values`
+    n_bins  : int64, >= 1      edges : float64[...], new edges are appended, in and out
+    n_edges : int64, edges so far
 
     A bin is filled until it has the mean count of the bins that are left, or half of that when a heavy value follows. A
     heavy value, which `mark_heavy_values` marks, always ends a bin. When the values before it are too few for a bin,
@@ -191,9 +183,7 @@ def cut_range(
 def bin_of(x: float, edges: Float64Array, start: int, count: int) -> int:
     """Return how many of edges[start:start + count] lie below x, by a binary search without branches.
 
-    x     : float64, no nan
-    edges : float64[...], ascending from `start`, in
-    start : int64
+    x     : float64, no nan      edges : float64[...], ascending from `start`, in      start : int64
     count : int64
     """
     low = start
@@ -209,10 +199,8 @@ def bin_of(x: float, edges: Float64Array, start: int, count: int) -> int:
 def count_distinct(cells: Float64Array, n_zeros: int, values: Float64Array, counts: Int64Array) -> int:
     """Write the distinct values of cells and how often each occurs; return how many there are.
 
-    cells   : float64[k], ascending, in
-    n_zeros : int64, further cells that are 0
-    values  : float64[k + 1], ascending, out
-    counts  : int64[k + 1], 0 in; out
+    cells  : float64[k], ascending, in      n_zeros : int64, further cells that are 0
+    values : float64[k + 1], ascending, out      counts : int64[k + 1], 0 in; out
     """
     n_distinct = 0
     put_zero = n_zeros > 0
@@ -236,11 +224,9 @@ def count_distinct(cells: Float64Array, n_zeros: int, values: Float64Array, coun
 def count_negative_bins(counts: Int64Array, zero: int, after: int, n_distinct: int, n_bins: int) -> int:
     """Return how many of n_bins bins the values below zero get, by how often they and those above zero occur.
 
-    counts     : int64[...], how often each distinct value occurs, in
-    zero       : int64, values below zero
-    after      : int64, where the values above zero start
-    n_distinct : int64, where they end
-    n_bins     : int64, bins for both
+    counts : int64[...], how often each distinct value occurs, in      zero : int64, values below zero
+    after  : int64, where the values above zero start      n_distinct : int64, where they end
+    n_bins : int64, bins for both
     """
     below = 0
     above = 0

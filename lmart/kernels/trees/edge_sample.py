@@ -37,8 +37,7 @@ class SampleSlices(NamedTuple):
 def is_chosen(row: int, key: np.uint64, halvings: int) -> bool:
     """Return whether the mixed bits of a row's number start with `halvings` zeros.
 
-    row      : int64, number of the row
-    key      : uint64, mix_bits(seed)
+    row      : int64, number of the row      key : uint64, mix_bits(seed)
     halvings : int64, 0..63, how often the sample was halved
     """
     return halvings == 0 or mix_bits(np.uint64(row) ^ np.uint64(key)) >> np.uint64(64 - halvings) == 0
@@ -48,9 +47,7 @@ def is_chosen(row: int, key: np.uint64, halvings: int) -> bool:
 def same_columns(columns: Int32Array, first: int, second: int, length: int) -> bool:
     """Return whether columns[first:first + length] and columns[second:second + length] are the same.
 
-    columns       : int32[...], in
-    first, second : int64
-    length        : int64
+    columns : int32[...], in      first, second : int64      length : int64
     """
     for k in range(length):  # noqa: SIM110  (no generators in kernels)
         if columns[np.uint64(first + k)] != columns[np.uint64(second + k)]:
@@ -64,10 +61,8 @@ def choose_rows(
 ) -> tuple[int, int, int]:
     """Write which rows of a block are in the sample; return how many, their cells, and the columns to be copied.
 
-    offsets   : int64[n + 1], of SparseRows, in
-    columns   : int32[n_cells], of SparseRows, in
-    first_row : int64, number of the block's first row
-    key       : uint64, mix_bits(seed)
+    offsets   : int64[n + 1], of SparseRows, in      columns : int32[n_cells], of SparseRows, in
+    first_row : int64, number of the block's first row      key : uint64, mix_bits(seed)
     halvings  : int64, how often the sample was halved
     chosen    : int64[n], places in the block, ascending, out
 
@@ -95,8 +90,7 @@ def choose_rows(
 def copy_chosen(rows: RowArrays, chosen: Int64Array, first_row: int, out: SampleSlices) -> None:
     """Write the chosen rows of a block; a row with the columns of the row before it shares them.
 
-    rows      : RowArrays, the block, in
-    chosen    : int64[n], places in the block, ascending, in
+    rows      : RowArrays, the block, in      chosen : int64[n], places in the block, ascending, in
     first_row : int64, number of the block's first row
     out       : SampleSlices, as large as `choose_rows` counted, out
 

@@ -31,9 +31,7 @@ class RowDraw(NamedTuple):
 def mix_each(numbers: Int32Array, key: np.uint64, mixed: UInt64Array) -> None:
     """Write the mixed bits of each number under a key.
 
-    numbers : int32[n], >= 0, in
-    key     : uint64
-    mixed   : uint64[n], out
+    numbers : int32[n], >= 0, in      key : uint64      mixed : uint64[n], out
     """
     for k in range(len(numbers)):
         mixed[k] = mix_bits(np.uint64(numbers[k]) ^ key)
@@ -43,8 +41,7 @@ def mix_each(numbers: Int32Array, key: np.uint64, mixed: UInt64Array) -> None:
 def gradient_size(gradient: float, hessian: float) -> float:
     """Return a row's sampling weight, sqrt(g^2 + h^2 / 10).
 
-    gradient : float64
-    hessian  : float64
+    gradient : float64      hessian : float64
     """
     return float(np.sqrt(gradient * gradient + 0.1 * hessian * hessian))
 
@@ -53,10 +50,8 @@ def gradient_size(gradient: float, hessian: float) -> float:
 def gradient_sizes(gradients: Float64Array, hessians: Float64Array, start: int, stop: int, sizes: Float64Array) -> None:
     """Write the sampling weights of rows start:stop, as `gradient_size` gives them.
 
-    gradients   : float64[n], in
-    hessians    : float64[n], in
-    start, stop : int64, the rows of this call
-    sizes       : float64[n], out
+    gradients : float64[n], in      hessians : float64[n], in      start, stop : int64, the rows of this call
+    sizes     : float64[n], out
     """
     for row in range(start, stop):
         sizes[row] = gradient_size(gradients[row], hessians[row])
@@ -95,9 +90,7 @@ def draw_rows(
     """Draw rows of start:stop; return how many.
 
     Divides gradients and hessians of sampled rows by their sampling probability, and zeros those of the others.
-    gradients   : float64[n], in and out
-    hessians    : float64[n], in and out
-    draw        : RowDraw, in
+    gradients   : float64[n], in and out      hessians : float64[n], in and out      draw : RowDraw, in
     start, stop : int64, the rows of this call
     sampled     : int32[n], out: the drawn rows, ascending, from `start` on
     unsampled   : int32[n], out: the other rows, ascending, from `start` on

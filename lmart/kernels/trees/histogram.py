@@ -25,8 +25,7 @@ OFFSETS_AHEAD = 16
 def sum_magnitudes(gradients: Float64Array, hessians: Float64Array, start: int, stop: int) -> tuple[float, float]:
     """Return the sums of |gradient| and of hessian over rows start:stop, added in row order.
 
-    gradients   : float64[n], in
-    hessians    : float64[n], >= 0, in
+    gradients   : float64[n], in      hessians : float64[n], >= 0, in
     start, stop : int64, the rows of this call
     """
     gradient = 0.0
@@ -81,8 +80,7 @@ def add_documents(
 
     Returns the packed sum of these documents.
     histogram   : int64[n_bins], packed sums, the bins of all features end to end, in and out
-    documents   : int32[n_leaf], rows, in
-    packed      : int64[n], packed gradient and hessian of each row, in
+    documents   : int32[n_leaf], rows, in      packed : int64[n], packed gradient and hessian of each row, in
     row_starts  : int64[n], the other bins of row r are other_bins[row_starts[r]:row_stops[r]], in
     row_stops   : int64[n], in
     other_bins  : uint16 or uint32[...], places in `histogram`, as BinnedFeatures has them, in
@@ -134,12 +132,11 @@ def narrow_rows(
 ) -> None:
     """Copy the other bins of documents[start:stop] in allowed features.
 
-    documents    : int32[n_leaf], rows, ascending, in
-    row_offsets  : int64[n + 1], the other bins of row r are other_bins[row_offsets[r]:row_offsets[r + 1]], in
-    other_bins   : uint16 or uint32[...], in
-    allowed_bins : bool[n_bins], whether a bin is copied, in
-    start, stop  : int64, the documents of this call
-    narrowed     : out for these rows, whose bins follow each other from where those of the first row were
+    documents   : int32[n_leaf], rows, ascending, in
+    row_offsets : int64[n + 1], the other bins of row r are other_bins[row_offsets[r]:row_offsets[r + 1]], in
+    other_bins  : uint16 or uint32[...], in      allowed_bins : bool[n_bins], whether a bin is copied, in
+    start, stop : int64, the documents of this call
+    narrowed    : out for these rows, whose bins follow each other from where those of the first row were
 
     Parallel: the caller runs ranges of documents side by side. Cost: O(other bins of these rows), without branches.
     """
@@ -177,10 +174,8 @@ def merge_histograms(histogram: Int64Array, worker_histograms: Int64Array, first
 def fill_most_frequent_bin(histogram: Int64Array, start: int, stop: int, most_frequent_bin: int, total: int) -> None:
     """Write a feature's most frequent bin: the leaf's total less the other bins. A second time it does nothing.
 
-    histogram         : int64[n_bins], packed sums, in and out
-    start, stop       : int64, the feature's bins
-    most_frequent_bin : int64, counted from `start`
-    total             : int64, packed sum of the leaf
+    histogram         : int64[n_bins], packed sums, in and out      start, stop : int64, the feature's bins
+    most_frequent_bin : int64, counted from `start`      total : int64, packed sum of the leaf
     """
     others = np.int64(0)
     for b in range(np.uint64(start), np.uint64(stop)):
@@ -194,8 +189,7 @@ def complete_histogram(
 ) -> None:
     """Fill in the most frequent bins of features first:last.
 
-    histogram          : int64[n_bins], packed sums, in and out
-    total              : int64, packed sum of the leaf
+    histogram          : int64[n_bins], packed sums, in and out      total : int64, packed sum of the leaf
     bin_offsets        : int64[m + 1], the bins of feature f are bin_offsets[f]:bin_offsets[f + 1], in
     most_frequent_bins : uint8[m], counted from the feature's first bin, in
     first, last        : int64, the features of this call

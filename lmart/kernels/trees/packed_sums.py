@@ -20,10 +20,8 @@ def list_long_sums(
 ) -> int:
     """Add the sums first:last that need more than 5 bytes to a list; return its length, or -1 if the list is full.
 
-    sums        : int64[n], packed sums, in
-    first, last : int64, the places to look at
-    long_places : int32[k], places of long sums, in and out
-    long_sums   : int64[k], these sums, in and out
+    sums        : int64[n], packed sums, in      first, last : int64, the places to look at
+    long_places : int32[k], places of long sums, in and out      long_sums : int64[k], these sums, in and out
     n_long      : int64, length of the list so far
     """
     for place in range(first, last):
@@ -75,8 +73,7 @@ def restore_sums(
 
     low         : uint32[n], lowest 16 bits of gradient and of hessian, in
     high        : uint8[n], the next 4 bits of gradient and of hessian, in
-    long_places : int32[k], places of sums that need more bits, in
-    long_sums   : int64[k], these sums, in
+    long_places : int32[k], places of sums that need more bits, in      long_sums : int64[k], these sums, in
     sums        : int64[n], packed sums, out
     """
     for place in range(len(sums)):

@@ -21,8 +21,7 @@ def count_children(
 
     bins            : uint8[n], the bin of each row in the split's feature, in
     split_bin       : int64, a document goes left when its bin <= split_bin
-    missing_bin     : int64, the bin of missing values
-    missing_left    : bool, whether a missing value goes left
+    missing_bin     : int64, the bin of missing values      missing_left : bool, whether a missing value goes left
     documents       : int32[n_leaf], rows of the leaf, in
     enough          : int64, documents of each side from which on nothing more is counted
     n_left, n_right : int64, documents counted so far
@@ -43,10 +42,9 @@ def count_children(
 def count_leaf_bins(bins: UInt8Array, documents: Int32Array, start: int, stop: int, counts: Int64Array) -> None:
     """Add how many of documents[start:stop] are in each bin of a feature.
 
-    bins        : uint8[n], the bin of each row in the feature, in
-    documents   : int32[n_leaf], rows of the leaf, in
-    start, stop : int64, the documents of this call
-    counts      : int64[256], documents by bin, in and out
+    bins      : uint8[n], the bin of each row in the feature, in
+    documents : int32[n_leaf], rows of the leaf, in      start, stop : int64, the documents of this call
+    counts    : int64[256], documents by bin, in and out
     """
     for i in range(start, stop):
         counts[bins[documents[i]]] += 1
@@ -67,8 +65,7 @@ def partition_rows(
 
     Both keep their order; returns how many go left.
     bins, split_bin, missing_bin, missing_left : as in `count_children`
-    documents    : int32[n_leaf], rows of the leaf, in and out
-    start, stop  : int64, the documents of this call
+    documents    : int32[n_leaf], rows of the leaf, in and out      start, stop : int64, the documents of this call
     right        : int32[n_leaf], out
 
     Parallel: each call writes its start:stop of `documents` and `right` only; the caller runs chunks side by side and
@@ -99,8 +96,7 @@ def add_leaf_values(
 
     documents : int32[n], rows in the order of their leaves, in
     starts    : int64[n_leaves], the documents of leaf l are documents[starts[l]:stops[l]], in
-    stops     : int64[n_leaves], in
-    values    : float64[n_leaves], leaf values, in
+    stops     : int64[n_leaves], in      values : float64[n_leaves], leaf values, in
     scores    : float64[n_rows], in and out
 
     Parallel: leaves share no document, so ranges of leaves may be run side by side.

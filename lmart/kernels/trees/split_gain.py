@@ -81,9 +81,8 @@ class SplitSearch(NamedTuple):
 def count_cuts(n_bins: int, has_missing: bool, all_finite: bool) -> int:
     """Return how many bins of a feature, from the first one on, a split can be behind.
 
-    n_bins      : int64, bins of the feature
-    has_missing : bool, the last bin is that of missing values
-    all_finite  : bool, no value is infinite
+    n_bins     : int64, bins of the feature      has_missing : bool, the last bin is that of missing values
+    all_finite : bool, no value is infinite
     """
     return n_bins - 2 if has_missing and not all_finite else n_bins - 1
 
@@ -93,8 +92,7 @@ def sum_of_squares(left_g: float, left_h: float, right_g: float, right_h: float,
     """Return GL^2/(HL + l2) + GR^2/(HR + l2), -inf where a divisor is 0.
 
     left_g, left_h   : float64, sums of the left child, in units
-    right_g, right_h : float64, sums of the right child, in units
-    l2               : float64, in units of hessians
+    right_g, right_h : float64, sums of the right child, in units      l2 : float64, in units of hessians
 
     One division instead of two, since division is what takes time.
     """
@@ -111,11 +109,8 @@ def best_split_gain(
 ) -> float:
     """Return the gain of a feature's best split without constraints or counts of documents, -inf without a split.
 
-    histogram : int64[n_bins], complete, in
-    feature   : int64
-    total     : int64, packed sum of the leaf
-    search    : SplitSearch, in
-    left_sums : int64[256], overwritten
+    histogram : int64[n_bins], complete, in      feature : int64      total : int64, packed sum of the leaf
+    search    : SplitSearch, in      left_sums : int64[256], overwritten
 
     The fast form of `best_split`, which vectorises: empty bins are passed over, since a split behind one has the gain
     of a split behind the bin before it, and which split is the best is not recorded.
@@ -172,8 +167,7 @@ def bounded_value(gradient: float, hessian: float, low: float, high: float) -> f
 def cost_reduction(gradient: float, hessian: float, value: float) -> float:
     """Return twice by how much a leaf value lowers the cost: -(2 G v + H v^2), which is G^2/H for the best value.
 
-    gradient : float64, sum of gradients, in units
-    hessian  : float64, sum of hessians with l2, in units
+    gradient : float64, sum of gradients, in units      hessian : float64, sum of hessians with l2, in units
     value    : float64, in units of gradients by units of hessians
     """
     return -(2.0 * gradient + hessian * value) * value
@@ -201,10 +195,8 @@ def gain_between_bounds(
 ) -> tuple[float, float]:
     """Return the cost reductions of two children with bounded values: their sum, -inf if it is ruled out, and size.
 
-    left_sum  : int64, packed sum of the left child
-    total     : int64, packed sum of the leaf
-    l2        : float64, in units of hessians
-    direction : int64, as in SplitSearch.directions
+    left_sum  : int64, packed sum of the left child      total : int64, packed sum of the leaf
+    l2        : float64, in units of hessians      direction : int64, as in SplitSearch.directions
     low, high : float64, bounds of both values, in units of gradients by units of hessians
 
     The size is |that of the left child| + |that of the right child|.
@@ -230,8 +222,7 @@ def gain_between_bounds(
 def split_gain_of(left_sum: int, total: int, l2: float, min_hessian: float) -> float:
     """Return the gain of a split, 0 where it is not above rounding or a child's sum of hessians is too small.
 
-    left_sum    : int64, packed sum of the left child
-    total       : int64, packed sum of the leaf
+    left_sum    : int64, packed sum of the left child      total : int64, packed sum of the leaf
     l2          : float64, in units of hessians
     min_hessian : float64, least sum of hessians of a child, in units of hessians
 
