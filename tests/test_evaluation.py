@@ -101,8 +101,9 @@ def test_every_measure_and_option_gives_the_numbers_of_the_command(
     scores = {name: column(folder / f"{name}.txt") for name in ("old", "new")}
     if "--metric" not in arguments:
         arguments = [*arguments, "--metric", metric]
-    found = lmart.evaluate(data, scores, **({"metric": metric} | keywords))
-    same(found, of_command(folder, *arguments))
+    keywords = {"metric": metric, "resamples": 300, "flips": 500} | keywords
+    found = lmart.evaluate(data, scores, **keywords)
+    same(found, of_command(folder, "--resamples", "300", "--flips", "500", *arguments))
 
 
 @pytest.mark.parametrize("weights", ["query_weights.txt", "row_weights.txt"])
