@@ -101,8 +101,8 @@ def test_every_measure_and_option_gives_the_numbers_of_the_command(
     scores = {name: column(folder / f"{name}.txt") for name in ("old", "new")}
     if "--metric" not in arguments:
         arguments = [*arguments, "--metric", metric]
-    keywords = {"metric": metric, "resamples": 300, "flips": 500} | keywords
-    found = lmart.evaluate(data, scores, **keywords)
+    usual: dict[str, Any] = {"metric": metric, "resamples": 300, "flips": 500}
+    found = lmart.evaluate(data, scores, **(usual | keywords))
     same(found, of_command(folder, "--resamples", "300", "--flips", "500", *arguments))
 
 
