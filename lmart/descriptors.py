@@ -22,6 +22,11 @@ def what_was_written() -> dict[str, bool]:
     return dict(_written)
 
 
+def forget(output: str) -> None:
+    """Take an output from the list."""
+    _written.pop(output, None)
+
+
 def forget_what_was_written() -> None:
     """Begin with an empty list."""
     _written.clear()

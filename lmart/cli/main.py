@@ -125,7 +125,7 @@ def _report_interrupt(interrupt: KeyboardInterrupt, arguments: list[str]) -> int
         where = f" during {command}" if command else ""
         if console is not None and (done := console.how_far()):
             where = f" after {done}"
-        kept = f"; what was tried is kept in {console.kept}" if console is not None and console.kept else ""
+        kept = f"; {console.kept}" if console is not None and console.kept else ""
         write_line(f"lmart: {signals.called(interrupt)}{where}; {_what_stands_where()}{kept}")
     return signals.status_of(interrupt)
 

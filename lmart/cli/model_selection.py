@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from lmart.data.metadata import Metadata
     from lmart.formats.trial_log import TrialsFile
     from lmart.threads import WorkerPool
+    from lmart.training.checkpoint import RunState
     from lmart.training.cross_validation import CrossValidation
     from lmart.training.search_space import Dimension
+    from lmart.training.tree_log import TreeLog
     from lmart.training.tuning import Measured, Trial
 
 PATIENCE = 50  # of --early-stop in trials when it is not given
@@ -49,28 +52,40 @@ def selection_data(
     selection: SelectionOptions,
     pool: WorkerPool,
     metadata: Metadata,
+    state: RunState,
 ) -> Measured:
     """Return what settings are measured by."""
+    from lmart.data.metadata import NO_METADATA
+    from lmart.training.checkpoint import TRIAL
     from lmart.training.tuning import Measured
 
+    def log_of(settings: TrainSettings) -> TreeLog:
+        """Return the log of the trees of a trial."""
+        return state.log(TRIAL + json.dumps(settings.to_json()))
+
     if selection.folds or validation is None:
-        return Measured(train_set, None, selection.folds, pool, metadata)
-    return Measured(train_set, validation[0], None, pool, metadata, validation[1])
+        return Measured(train_set, None, selection.folds, pool, metadata, NO_METADATA, log_of)
+    return Measured(train_set, validation[0], None, pool, metadata, validation[1], log_of)
 
 
 def select_settings(
-    selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console, in_detail: bool
+    selection: SelectionOptions,
+    settings: ResolvedSettings,
+    measured: Measured,
+    state: RunState,
+    console: Console,
+    in_detail: bool,
 ) -> SelectedSettings:
     """Return the settings to train the model with: as given, but for what --folds and --tune choose."""
     selected = SelectedSettings(settings)
     if selection.tunes:
-        selected = _search(selection, settings, measured, console)
+        selected = _search(selection, settings, measured, state, console)
         if selection.folds is None or not in_detail:
             return selected
         stopping = replace(settings.recorded, early_stop=trial_patience(selection, settings.recorded))
         settings = resolve(replace(stopping, **selected.winner.values), settings.facts)
     if selection.folds is not None:
-        cross_validation = _cross_validate(selection.folds, settings, measured, console)
+        cross_validation = _cross_validate(selection.folds, settings, measured, state, console)
         final = replace(settings.recorded, trees=cross_validation.trees, early_stop=0)
         return replace(selected, settings=resolve(final, settings.facts), cross_validation=cross_validation)
     return selected
@@ -81,14 +96,18 @@ def trial_patience(selection: SelectionOptions, settings: TrainSettings) -> int:
     return settings.early_stop if "early_stop" in selection.given else PATIENCE
 
 
-def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured, console: Console) -> CrossValidation:
+def _cross_validate(
+    n_folds: int, settings: ResolvedSettings, measured: Measured, state: RunState, console: Console
+) -> CrossValidation:
     """Cross-validate the settings, showing progress, and report the number of trees with the best mean."""
+    from lmart.training.checkpoint import FOLDS
     from lmart.training.cross_validation import cross_validate
 
     total, unit = (n_folds, "folds") if settings.patience is None else (settings.rounds, "rounds")
     with console.progress(total, unit) as progress:
         shown = FoldProgress(progress, settings)
-        result = cross_validate(measured.train_set, n_folds, settings, measured.pool, shown.on_round, measured.metadata)
+        data, log = measured.train_set, state.log(FOLDS)
+        result = cross_validate(data, n_folds, settings, measured.pool, shown.on_round, measured.metadata, log)
         shown.finish(n_folds)
     for text in result.warnings:
         console.warning(text)
@@ -110,7 +129,7 @@ def _cross_validate(n_folds: int, settings: ResolvedSettings, measured: Measured
 
 
 def _search(
-    selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, console: Console
+    selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, state: RunState, console: Console
 ) -> SelectedSettings:
     """Search for settings, from trial to trial, and report the best one."""
     from lmart.training.tuning import search
@@ -120,16 +139,26 @@ def _search(
     space = searched(selection, settings.recorded, settings.facts.with_positions)
     seconds = None if selection.tune is None else selection.tune * 60
     with ExitStack() as stack:
-        file, trials = None, []
+        file, trials = None, _trials_of(state, space)
         if selection.tune_file is not None:
             file = stack.enter_context(_open_trials(selection.tune_file, selection.folds, base, space, measured))
-            trials = _earlier_trials(file, space, console)
+            trials = trials if state.searched else _earlier_trials(file, space, console)
         total = selection.tune_trials or max(1, round(seconds or 0))
         unit = "trials" if selection.tune_trials else "seconds"
         progress = stack.enter_context(console.progress(total, unit))
         shown = TrialProgress(progress, selection, str(settings.measure), trials, file)
         on_round = partial(shown.on_round, settings)
-        found = search(measured, base, space, trials, selection.tune_trials, seconds, shown.on_trial, on_round)
+
+        def on_trial(trial: Trial) -> None:
+            """Keep a trial, and show it."""
+            shown.on_trial(trial)
+            state.end_trial(trial.to_json())
+
+        found = trials
+        if not state.searched:
+            state.trials = [trial.to_json() for trial in trials]
+            found = search(measured, base, space, trials, selection.tune_trials, seconds, on_trial, on_round)
+            state.end_search([trial.to_json() for trial in found])
         progress.update(total)
     winner = _report_best(found, settings, selection.folds is not None, console)
     chosen = replace(base.recorded, **winner.values)
@@ -160,11 +189,18 @@ def _open_trials(
     return TrialsFile(path, head)
 
 
+def _trials_of(state: RunState, space: Sequence[Dimension]) -> list[Trial]:
+    """Return the trials of the run that this one goes on from."""
+    from lmart.training.tuning import read_trial
+
+    return [read_trial(record, space, "the checkpoint", line) for line, record in enumerate(state.trials, 2)]
+
+
 def _earlier_trials(file: TrialsFile, space: Sequence[Dimension], console: Console) -> list[Trial]:
     """Return the trials that the file holds, and report how many there are."""
     from lmart.training.tuning import read_trial
 
-    console.kept = file.path
+    console.kept = f"what was tried is kept in {file.path}"
     trials = [read_trial(record, space, file.path, line) for line, record in enumerate(file.records, 2)]
     if trials:
         console.notice(f"going on after {counted(len(trials), 'trial')} in {file.path}")

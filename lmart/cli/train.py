@@ -75,6 +75,7 @@ def command(
     from lmart.cli import train_run
     from lmart.cli.terminal.training import warn_after_training
     from lmart.cli.train_inputs import read_inputs, read_on_workers
+    from lmart.cli.train_state import begin, run_state
     from lmart.threads import WorkerPool
 
     request.check_outputs()
@@ -90,6 +91,7 @@ def command(
     if cluster.on_this_machine:
         compile_ahead("train", count)
     with ExitStack() as stack:
+        state = stack.enter_context(run_state(files.checkpoint, console))
         pool = stack.enter_context(WorkerPool(count))
         with record.timed("reading"):
             if cluster.dask is None:
@@ -101,8 +103,10 @@ def command(
                 inputs = read_on_workers(request, workers, console)
             resolved = train_run.resolve_settings(request, inputs)
         train_run.report_inputs(request, inputs, resolved, console)
-        selected = train_run.select(request, inputs, resolved, record, pool, console)
-        fitted = train_run.fit(request, inputs, selected.settings, record, pool, console)
-    warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
-    train_run.write_outputs(request, inputs, selected, fitted, record, console)
+        begin(request, inputs, state, console)
+        selected = train_run.select(request, inputs, resolved, record, pool, state, console)
+        fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
+        warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
+        train_run.write_outputs(request, inputs, selected, fitted, record, console)
+        state.remove()
     train_run.report_result(request, inputs, fitted, time.perf_counter() - began, console)

@@ -27,6 +27,7 @@ from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, TrainingRun
+from lmart.training.checkpoint import MODEL, RunState
 from lmart.training.cross_validation import LEVEL, CrossValidation
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
@@ -103,6 +104,7 @@ def select(
     settings: ResolvedSettings,
     record: RunRecord,
     pool: WorkerPool,
+    state: RunState,
     console: Console,
 ) -> SelectedSettings:
     """Return the settings as they are, or what --folds and --tune select."""
@@ -110,10 +112,10 @@ def select(
     if sets is None:
         return SelectedSettings(settings)
     validation = (sets.validation_sets[0], inputs.validation_metadata[0]) if sets.validation_sets else None
-    data = selection_data(sets.train_set, validation, request.selection, pool, inputs.metadata)
+    data = selection_data(sets.train_set, validation, request.selection, pool, inputs.metadata, state)
     in_detail = request.files.report is not None or request.selection.oof is not None
     with record.timed("choosing"):
-        return select_settings(request.selection, settings, data, console, in_detail)
+        return select_settings(request.selection, settings, data, state, console, in_detail)
 
 
 def fit(
@@ -122,6 +124,7 @@ def fit(
     settings: ResolvedSettings,
     record: RunRecord,
     pool: WorkerPool,
+    state: RunState,
     console: Console,
 ) -> FittedModel:
     """Train the model with the selected settings, showing progress; collect its rounds in the record."""
@@ -141,7 +144,7 @@ def fit(
     start = run.start.validation[0] if run.start is not None and run.start.validation else None
     with console.progress(settings.trees) as progress:
         shown = RoundProgress(progress, settings, valid, start)
-        for report in run.rounds():
+        for report in run.rounds(state.log(MODEL)):
             record.add(report, in_detail=request.files.report is not None)
             shown.on_round(report)
     result = run.finish()

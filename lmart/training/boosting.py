@@ -46,6 +46,7 @@ from lmart.training.rankers import (
 from lmart.training.resolving import Trainable, resolve_for, source_named
 from lmart.training.scores import LocalTrainingScores, LocalValidationScores, MeasuredScores, TrainingScores
 from lmart.training.train_result import LinearSummary, RankerSummary, Start, TrainResult
+from lmart.training.tree_log import TreeLog
 from lmart.training.tree_round import GrowingSetup
 
 
@@ -170,8 +171,12 @@ class BoostingRun:
         """Return the measure of each validation set at its current scores."""
         return tuple(data.measure() for data in self._validation_sets)
 
-    def rounds(self) -> Iterator[RoundReport]:
-        """Grow trees, ranker by ranker, and yield a report of each before the next."""
+    def rounds(self, log: TreeLog | None = None) -> Iterator[RoundReport]:
+        """Grow trees, ranker by ranker, and yield a report of each before the next.
+
+        log : gives the trees of an interrupted run, and takes new ones; None: there is none
+        """
+        log = TreeLog() if log is None else log
         settings, start = self.settings, self.start
         before = 0 if self.continuation is None else self.continuation.n_trees
         may_be_empty = start is not None and bool(self._validation_sets) and settings.patience is not None
@@ -181,7 +186,7 @@ class BoostingRun:
                 break
             measure = start.validation[0] if start is not None and may_be_empty else None
             stopping = EarlyStopping(settings.patience, measure, may_be_empty)
-            ranker = RankerTraining(fitting, number, self._training, self._validation_sets, stopping, before)
+            ranker = RankerTraining(fitting, number, self._training, self._validation_sets, stopping, log, before)
             yield from ranker.rounds(min(left, of_ranker.trees))
             self._trained.append(ranker.result())
             left -= self._trained[-1].rounds

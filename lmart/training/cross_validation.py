@@ -29,6 +29,7 @@ from lmart.training.early_stopping import EarlyStopping
 from lmart.training.linear import linear_factors
 from lmart.training.rankers import RoundReport, ranker_weights, weighted
 from lmart.training.scores import spread
+from lmart.training.tree_log import TreeLog
 
 LEVEL = 0.95  # of the interval
 
@@ -141,6 +142,7 @@ class FoldTraining:
         held_out: Int64Array,
         settings: ResolvedSettings,
         pool: WorkerPool,
+        log: TreeLog,
     ) -> None:
         """Prepare to train on all queries but those held out.
 
@@ -149,6 +151,7 @@ class FoldTraining:
         held_out : int64[n_held_out], indices of the queries that are measured
         settings : of the whole run; no fold stops early by itself
         pool     : the workers
+        log      : of the trees of all folds
         """
         seen = np.setdiff1d(np.arange(dataset.n_queries), held_out)
         self._seen, self._measured = (select_queries(dataset, queries) for queries in (seen, held_out))
@@ -186,7 +189,7 @@ class FoldTraining:
         self._init_scores = np.zeros(len(self._measured.labels)) if others.init_scores is None else others.init_scores
         self._prepare_linear(of_fold)
         self.curve: list[float] = []
-        self._rounds: list[Iterator[RoundReport]] = [run.rounds() for run in self._runs]
+        self._rounds: list[Iterator[RoundReport]] = [run.rounds(log) for run in self._runs]
 
     def _prepare_linear(self, settings: ResolvedSettings) -> None:
         """Fit the linear ranker, if there is one, beside as many trees as there may be."""
@@ -294,6 +297,7 @@ def cross_validate(
     pool: WorkerPool,
     on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
     metadata: Metadata = NO_METADATA,
+    log: TreeLog | None = None,
 ) -> CrossValidation:
     """Train one model a fold on the other folds, and measure it on its own.
 
@@ -303,6 +307,7 @@ def cross_validate(
     pool     : the workers
     on_round : called after each round with the number of the fold, from 0, and the report
     metadata : of the whole set; weights count in training and in measures, positions in training
+    log      : gives the trees of an interrupted run, and takes new ones; None: there is none
 
     One tree count is chosen for all folds and rankers, the one with the best mean measure: a separate count for each
     fold would be optimistic, because the final model has to fix it in advance. With early stopping all folds are
@@ -310,7 +315,8 @@ def cross_validate(
     else they are trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
     fold_of_query = assign_folds(dataset, n_folds, settings.rankers[0].seed, metadata.weights)
-    prepare = partial(FoldTraining, dataset, metadata, settings=settings, pool=pool)
+    log = TreeLog() if log is None else log
+    prepare = partial(FoldTraining, dataset, metadata, settings=settings, pool=pool, log=log)
     unprepared = [partial(prepare, held_out=np.flatnonzero(fold_of_query == fold)) for fold in range(n_folds)]
     if settings.patience is not None:
         folds = [make() for make in unprepared]

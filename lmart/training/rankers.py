@@ -16,6 +16,7 @@ from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree
 from lmart.training.objectives import Objective
 from lmart.training.scores import KeptScores, LocalTrainingScores, MeasuredScores, TrainingScores, spread
+from lmart.training.tree_log import LoggedRound, TreeLog
 from lmart.training.tree_round import GrowingSetup, grow_round
 
 LARGEST_SCORE = 1e300  # training stops before scores or their differences overflow
@@ -122,6 +123,7 @@ class RankerTraining:
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
     stopping        : early stopping; with it and a validation set, the ranker holds the trees up to its best round
+    log             : gives the trees of an interrupted run, and takes new ones
     rounds_before   : rounds that another run did, whose random numbers are not drawn again
     """
 
@@ -132,11 +134,12 @@ class RankerTraining:
         training: TrainingScores,
         validation_sets: Sequence[MeasuredScores],
         stopping: EarlyStopping,
+        log: TreeLog,
         rounds_before: int = 0,
     ) -> None:
         self._fitting, self._number = fitting, number
         self._training, self._validation_sets, self._stopping = training, validation_sets, stopping
-        self._rounds_before = rounds_before
+        self._log, self._rounds_before = log, rounds_before
         self._stops_early = bool(validation_sets) and stopping.patience is not None
         self._trees: list[GrownTree] = []
         self._stopped = "trees"
@@ -191,11 +194,16 @@ class RankerTraining:
 
     def _grow(self, round_number: int) -> tuple[GrownTree | None, Float64Array]:
         """Add a tree to the scores; return it, None when there is no split, and the bias of positions after it."""
+        if (logged := self._log.take()) is not None:
+            if logged.grown is not None:
+                self._training.add(logged.grown)
+            return logged
         drawn = self._fitting.settings
         for settings in (drawn, replace(drawn, feature_rate=1.0, sampling_rate=1.0)):
             grown, bias = self._fitting.fit(settings, round_number)
             if grown is not None or min(drawn.sampling_rate, drawn.feature_rate) == 1.0:
                 break  # else try again without sampling rows and features
+        self._log.add(LoggedRound(grown, bias))
         return grown, bias
 
 

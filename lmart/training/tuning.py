@@ -29,6 +29,7 @@ from lmart.training.boosting import TrainingRun
 from lmart.training.cross_validation import cross_validate
 from lmart.training.rankers import RoundReport
 from lmart.training.search_space import Dimension, Value, is_number
+from lmart.training.tree_log import TreeLog
 
 RANDOM_TRIALS = 10  # drawn at random before the estimator is used
 DRAWS = 20  # attempts to draw settings that were not tried before
@@ -92,6 +93,7 @@ class Measured:
     n_folds        : number of folds; None: none
     metadata       : of the training set
     validation_metadata : of the validation set
+    log_of         : returns the log of the trees of a trial, by its settings
     """
 
     train_set: RankingDataset
@@ -100,16 +102,19 @@ class Measured:
     pool: WorkerPool
     metadata: Metadata = NO_METADATA
     validation_metadata: Metadata = NO_METADATA
+    log_of: Callable[[TrainSettings], TreeLog] = lambda settings: TreeLog()
 
     def measure(self, settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
         """Return the measure of the settings, and the number of trees that has it."""
+        log = self.log_of(settings.recorded)
         if self.n_folds is not None:
-            result_of_folds = cross_validate(self.train_set, self.n_folds, settings, self.pool, on_round, self.metadata)
+            sets = self.train_set, self.n_folds
+            result_of_folds = cross_validate(*sets, settings, self.pool, on_round, self.metadata, log)
             return result_of_folds.mean, result_of_folds.trees
         assert self.validation_set is not None
-        sets = self.train_set, [self.validation_set]
-        run = TrainingRun(*sets, settings, self.pool, self.metadata, [self.validation_metadata])
-        for report in run.rounds():
+        validation = [self.validation_set], [self.validation_metadata]
+        run = TrainingRun(self.train_set, validation[0], settings, self.pool, self.metadata, validation[1])
+        for report in run.rounds(log):
             on_round(0, report)
         result = run.finish()
         fewest = 1 if result.start is None else 0

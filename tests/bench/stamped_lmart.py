@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from lmart.__main__ import run
 from lmart.training.boosting import BoostingRun
 from lmart.training.rankers import RoundReport
+from lmart.training.tree_log import TreeLog
 
 
 def stamp_rounds(path: str) -> None:
@@ -21,9 +22,9 @@ def stamp_rounds(path: str) -> None:
     """
     rounds = BoostingRun.rounds
 
-    def stamped(self: BoostingRun) -> Iterator[RoundReport]:
+    def stamped(self: BoostingRun, log: TreeLog | None = None) -> Iterator[RoundReport]:
         with open(path, "w", encoding="ascii") as file:
-            for one in rounds(self):
+            for one in rounds(self, log):
                 print(repr(time.time()), file=file, flush=True)
                 yield one
 

@@ -85,7 +85,7 @@ class Console:
         self._speaks = speaks
         self._announced_compiling = False
         self.warnings: list[str] = []
-        self.kept = ""  # a file that the work so far stands in even when it is interrupted
+        self.kept = ""  # a clause that says where the work so far stands even when it is interrupted
         self._started = time.monotonic()
         self._bar: TerminalProgress | ReadingProgress | None = None
         self._progress: Progress | None = None

@@ -29,7 +29,18 @@ if TYPE_CHECKING:
     from lmart.training.remarks import Remark
     from lmart.training.train_result import TrainResult
 
-NOT_OF_THE_MODEL = ("folds", "oof", "tune", "tune_trials", "tune_file", "report", "threads", "quiet", "settings_file")
+NOT_OF_THE_MODEL = (
+    "folds",
+    "oof",
+    "tune",
+    "tune_trials",
+    "tune_file",
+    "report",
+    "checkpoint",
+    "threads",
+    "quiet",
+    "settings_file",
+)
 
 
 def describe(dataset: DataSize, share: float) -> str:

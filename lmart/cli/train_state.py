@@ -1,0 +1,79 @@
+"""The state of a run of `lmart train` that --checkpoint keeps, and what says that a checkpoint is of this run."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+
+from lmart.binning.binned_features import BinnedDataset
+from lmart.binning.validation_set import CodedDataset
+from lmart.cli.model_selection import trial_patience
+from lmart.cli.terminal.console import Console
+from lmart.cli.train_inputs import TrainingInputs
+from lmart.cli.train_request import TrainRequest, searched
+from lmart.data.dataset import RankingDataset
+from lmart.distributed.reading import JoinedSet
+from lmart.errors import counted
+from lmart.training.checkpoint import Checkpoint, RunState, content_hash
+
+
+def run_state(path: str | None, console: Console) -> AbstractContextManager[RunState | Checkpoint]:
+    """Return the state of the run as a context, in the file of --checkpoint where it is given; errors are its own."""
+    if path is None:
+        return nullcontext(RunState())
+
+    def on_saved() -> None:
+        console.kept = f"what was trained is kept in {path}; the same command goes on from it"
+
+    return Checkpoint(path, console.warning, on_saved)
+
+
+def begin(request: TrainRequest, inputs: TrainingInputs, state: RunState, console: Console) -> None:
+    """Begin the run, or go on with an interrupted one and report from where."""
+    if request.files.checkpoint is None:
+        return
+    state.begin(_identity(request, inputs))
+    done = [counted(len(state.trials), "trial")] if state.trials else []
+    done += [counted(state.n_rounds, "tree")] if state.n_rounds else []
+    if done:
+        console.notice(f"going on after {' and '.join(done)} in {request.files.checkpoint}")
+
+
+def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[str, object]]:
+    """Return what the bytes of the model and the course of the run depend on, in groups."""
+    selection, metadata, of_sets = request.selection, inputs.metadata, inputs.validation_metadata
+    selected: dict[str, object] = {name: getattr(selection, name) for name in ("folds", "tune", "tune_trials")}
+    if selection.tunes:
+        space = searched(selection, request.settings, metadata.positions is not None)
+        selected["what is searched"] = content_hash(
+            [(tried.name, tried.low, tried.high, tried.choices) for tried in space]
+        )
+        selected["patience of trials"] = trial_patience(selection, request.settings)
+    positions = metadata.positions
+    data = {
+        "--data": _hash_of(inputs.train_set),
+        "--valid": [_hash_of(dataset) for dataset in inputs.validation_sets],
+        "--weights": content_hash(metadata.weights),
+        "--init-scores": content_hash(metadata.init_scores),
+        "--positions": content_hash(None if positions is None else (list(positions.names), positions.codes)),
+        "--valid-weights": content_hash([of_set.weights for of_set in of_sets if of_set.weights is not None]),
+        "--valid-init-scores": content_hash(
+            [of_set.init_scores for of_set in of_sets if of_set.init_scores is not None]
+        ),
+        "--continue-from": content_hash(request.model),
+    }
+    return {"settings": request.settings.to_json(), "selection": selected, "data": data}
+
+
+def _hash_of(dataset: RankingDataset | BinnedDataset | CodedDataset | JoinedSet) -> str:
+    """Return a hash of a data set, whatever it was read from."""
+    assert not isinstance(dataset, JoinedSet)
+    judged = dataset.labels, dataset.query_offsets, dataset.input_rows
+    if isinstance(dataset, CodedDataset):
+        bins = np.concatenate([piece.T for piece in dataset.bins]) if dataset.bins else None
+        return content_hash(judged, bins, dataset.infinite, dataset.infinite_docs, dataset.columns)
+    features = dataset.feature_ids, dataset.feature_names
+    if isinstance(dataset, BinnedDataset):
+        return content_hash(judged, features, dataset.features.edges, dataset.features.bins)
+    return content_hash(judged, features, dataset.features, list(dataset.query_ids))

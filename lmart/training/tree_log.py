@@ -1,0 +1,49 @@
+"""The trees of a run as they are grown: all that a run must keep to go on later, as the rest follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from lmart.array_types import Float64Array
+from lmart.training.grower import GrownTree
+
+
+class LoggedRound(NamedTuple):
+    """What a round came to.
+
+    grown         : the tree; None: no split had a positive gain
+    position_bias : float64[n_positions] after it
+    """
+
+    grown: GrownTree | None
+    position_bias: Float64Array
+
+
+class TreeLog:
+    """The rounds of one part of a run, in the order they were done.
+
+    A run that is given the rounds of an interrupted one does the same again, but takes trees from the log instead of
+    growing them, until they are used up; then it grows and adds further ones.
+
+    rounds   : of the interrupted run
+    on_added : called after each round that is added
+    """
+
+    def __init__(self, rounds: Iterable[LoggedRound] = (), on_added: Callable[[], None] = lambda: None) -> None:
+        self.rounds = list(rounds)
+        self._on_added = on_added
+        self._taken = 0
+
+    def take(self) -> LoggedRound | None:
+        """Return the next round of the interrupted run; None when there is none left."""
+        if self._taken == len(self.rounds):
+            return None
+        self._taken += 1
+        return self.rounds[self._taken - 1]
+
+    def add(self, done: LoggedRound) -> None:
+        """Add a round that was done now."""
+        self.rounds.append(done)
+        self._taken += 1
+        self._on_added()

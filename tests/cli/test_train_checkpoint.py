@@ -1,0 +1,229 @@
+"""lmart train --checkpoint: interrupted runs go on to the bytes of undisturbed ones, or are refused by name."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.commands import run, start
+from helpers.paths import SAMPLE
+from helpers.training_runs import SMALL, learnable, refused, settled
+from helpers.waiting import LIMIT
+
+import lmart
+from lmart.streams.locks import NameLock
+from lmart.training import checkpoint as checkpoints
+from lmart.training.tree_log import LoggedRound, TreeLog
+
+DATA, VALID = learnable(), learnable(2, n_queries=8)
+WITH_VALID = ("--valid", "v.svm")
+KEPT = ("--checkpoint", "c")
+
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+
+@pytest.fixture(autouse=True)
+def data(in_folder: object) -> None:
+    Path("d.svm").write_text(DATA)
+    Path("v.svm").write_text(VALID)
+
+
+@pytest.fixture
+def interrupt(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Interrupt runs after each so many rounds that they grow."""
+    add = TreeLog.add
+
+    def after(rounds: int) -> None:
+        left = [rounds]
+
+        def counted(self: TreeLog, done: LoggedRound) -> None:
+            add(self, done)
+            left[0] -= 1
+            if not left[0]:
+                left[0] = rounds
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(TreeLog, "add", counted)
+
+    return after
+
+
+def train(*options: str | Path, status: int = 0) -> list[str]:
+    """Train on d.svm; return the lines that it said."""
+    given = settled(["--data", "d.svm", "--out", "m.json", *options])
+    return run("train", *given, status=status).stderr.splitlines()
+
+
+def bytes_of_outputs() -> dict[str, bytes]:
+    found = {name: Path(name).read_bytes() for name in ("m.json", "oof") if Path(name).exists()}
+    for name in found:
+        Path(name).unlink()
+    return found
+
+
+def go_on(*options: str) -> list[str]:
+    """Start a command again until it comes to its end; return what it said then."""
+    for _ in range(100):
+        try:
+            return train(*options)
+        except AssertionError as fault:
+            assert "status 130" in str(fault) and Path("c").exists() and not Path("m.json").exists()
+    raise AssertionError("the run makes no headway")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--rankers", "1"],
+        ["--rankers", "1", "--objective", "yetirank", "--sample", "0.5", "--features", "0.5"],
+        ["--rankers", "1", "--objective", "xendcg", "--tree", "oblivious"],
+        ["--trees", "12", "--rankers", "3", "--linear", "0.4"],
+        [*WITH_VALID, "--trees", "30", "--early-stop", "4"],
+        [*WITH_VALID, "--trees", "30", "--early-stop", "4", "--rankers", "1"],
+        ["--positions", "p", "--objective", "lambdamart"],
+        ["--init-scores", "p"],
+        ["--continue-from", "first.json"],
+        ["--folds", "3", "--early-stop", "3", "--oof", "oof"],
+        ["--folds", "2", "--rankers", "2"],
+        ["--folds", "2", "--tune-trials", "3"],
+        [*WITH_VALID, "--tune-trials", "3", "--tune-file", "t"],
+    ],
+    ids=" ".join,
+)
+def test_an_interrupted_run_goes_on_to_the_same_bytes(options: list[str], interrupt: Callable[[int], None]) -> None:
+    if "--tune-trials" in options:
+        pytest.importorskip("optuna")
+    Path("p").write_text("".join(f"{row % 5}\n" for row in range(DATA.count("\n"))))
+    train(*SMALL, "--rankers", "1", "--out", "first.json")
+    train(*SMALL, *options)
+    undisturbed = bytes_of_outputs()
+    Path("t").unlink(missing_ok=True)
+    interrupt(3)
+    said = go_on(*SMALL, *options, *KEPT)
+    assert any("going on after" in line for line in said)
+    assert bytes_of_outputs() == undisturbed
+    assert not Path("c").exists() and not Path(".c.lock").exists()
+
+
+def test_threads_messages_and_the_report_may_differ(interrupt: Callable[[int], None]) -> None:
+    train(*SMALL, "--trees", "20", "--report", "r1")
+    interrupt(7)
+    train(*SMALL, "--trees", "20", *KEPT, status=130)
+    train(*SMALL, "--trees", "20", *KEPT, "--report", "r2", "-q", "--threads", "1", status=130)
+    interrupt(1000)
+    train(*SMALL, "--trees", "20", *KEPT, "--report", "r2")
+    first, second = (json.loads(Path(name).read_text()) for name in ("r1", "r2"))
+    assert first["rounds"] == second["rounds"] and first["training"] == second["training"]
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_to_the_same_bytes() -> None:
+    Path("d.svm").write_bytes((SAMPLE / "train.svm").read_bytes())
+    options = ("train", "--data", "d.svm", "--trees", "1500", "--rankers", "1", "--out", "m.json")
+    run(*options)
+    undisturbed = bytes_of_outputs()
+    with start(*options, *KEPT, folder=Path()) as process:
+        assert process.stderr is not None
+        while not Path("c").exists() and process.poll() is None:
+            process.stderr.read(1)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=LIMIT)
+    assert process.returncode == -signal.SIGKILL and Path(".c.lock").exists()
+    said = run(*options, *KEPT).stderr
+    assert "going on after" in said
+    assert bytes_of_outputs() == undisturbed
+    assert not Path("c").exists() and not Path(".c.lock").exists()
+
+
+@pytest.mark.usefixtures("a_checkpoint")
+class TestRefusals:
+    """What a checkpoint is not gone on from; it stays as it is."""
+
+    @pytest.fixture
+    def a_checkpoint(self, interrupt: Callable[[int], None]) -> None:
+        interrupt(5)
+        said = train(*SMALL, *WITH_VALID, *KEPT, status=130)[-1]
+        assert said.endswith("; nothing was written; what was trained is kept in c; the same command goes on from it")
+        interrupt(1000)
+
+    def refused(self, *options: str) -> str:
+        return refused(*SMALL, *KEPT, *WITH_VALID, *options)
+
+    @pytest.mark.parametrize(
+        ("options", "what"),
+        [
+            (["--seed", "7"], "seed is 7, there 0"),
+            (["--trees", "11", "--l2", "1"], "trees is 11, there 10; l2 is 1.0, there 0.0"),
+            (["--folds", "2"], "folds is 2, there not set"),
+            (["--valid", "d.svm"], "--valid differs"),
+            (["--weights", "w"], "--weights differs"),
+        ],
+        ids=str,
+    )
+    def test_another_run(self, options: list[str], what: str) -> None:
+        queries = len({line.split()[1] for line in DATA.splitlines()})
+        Path("w").write_text("1\n" * (queries - 1) + "2\n")
+        said = self.refused(*options)
+        assert f"c: is the checkpoint of another run: {what}; give the command that made it, delete it" in said
+
+    def test_other_data(self) -> None:
+        text = DATA.replace("\n", " \n", 3)
+        Path("d.svm").write_text(text)
+        train(*SMALL, *WITH_VALID, *KEPT)  # the same, written differently
+
+    def test_data_that_changed(self) -> None:
+        first, _, rest = DATA.partition(" ")
+        Path("d.svm").write_text(f"{int(first) + 1} {rest}")
+        assert "c: is the checkpoint of another run: --data differs; " in self.refused()
+
+    def test_every_damage(self) -> None:
+        content = Path("c").read_bytes()
+        places = [0, 1, 30, 60, len(content) // 2, len(content) - 3]
+        damaged = [content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :] for place in places]
+        damaged += [content[:place] for place in places] + [content + b"\n", content.replace(b"\n", b"\r\n")]
+        for changed in damaged:
+            Path("c").write_bytes(changed)
+            said = self.refused()
+            assert "c: is no checkpoint; choose" in said or "c: this checkpoint is damaged: " in said, changed[:40]
+
+    def test_another_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lmart, "__version__", "9.9")
+        assert "c: is a checkpoint of lmart 0.1.0, and this is 9.9; go on with that version" in self.refused()
+        monkeypatch.setattr(checkpoints, "VERSION", 2)
+        assert "c: is a checkpoint of lmart 0.1.0; go on with that version" in self.refused()
+
+    def test_two_at_once(self) -> None:
+        with NameLock("c"):
+            assert "c: is in use by another run; wait for its end or choose another name" in self.refused()
+
+
+def test_what_is_no_checkpoint_is_left_alone() -> None:
+    Path("c").write_text("1 qid:1 1:1\n")
+    assert "c: is no checkpoint; choose another name" in refused(*KEPT)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--data", "-"], "standard input does not go with --checkpoint"),
+        (["--data", "d.svm", "--checkpoint", "-"], "--checkpoint must be a file"),
+        (["--data", "d.svm", "--dask", "local:2"], "--checkpoint does not go with --dask"),
+        (["--data", "d.svm", "--out", "c"], "--checkpoint and --out are the same file"),
+    ],
+    ids=str,
+)
+def test_usage(options: list[str], what: str) -> None:
+    assert what in run("train", *KEPT[: 2 * ("--checkpoint" not in options)], *options, status=2).stderr
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: checkpoints.Checkpoint) -> None:
+        raise lmart.OutputError("cannot be written: no space left on device", "c")
+
+    monkeypatch.setattr(checkpoints, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints.Checkpoint, "save", full)
+    said = "".join(train(*SMALL, *KEPT))
+    assert said.count("warning: the checkpoint c: cannot be written: no space left on device; the run goes on") == 1
