@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lmart.interface.reading import read
     from lmart.interface.training import train
     from lmart.model import Model, load
+    from lmart.reports.run_report import RunReport
     from lmart.scoring.explain import Explanation
     from lmart.training.rankers import RoundReport
 
@@ -36,6 +37,7 @@ __all__ = [
     "ModelError",
     "OutputError",
     "RoundReport",
+    "RunReport",
     "Settings",
     "SettingsError",
     "__version__",
@@ -54,6 +56,7 @@ _LATER = {
     "Explanation": "scoring.explain",
     "Model": "model",
     "RoundReport": "training.rankers",
+    "RunReport": "reports.run_report",
     "Settings": "interface.arguments",
     "compare": "evaluation",
     "evaluate": "evaluation",

@@ -25,6 +25,7 @@ from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures.resampling import DEFAULT_LEVEL, Resampling
+from lmart.reports.run_report import RunReport
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
@@ -81,14 +82,15 @@ class Model:
     (600,)
     """
 
-    def __init__(self, ensemble: Ensemble) -> None:
+    def __init__(self, ensemble: Ensemble, history: RunReport | None = None) -> None:
         self.ensemble = ensemble
+        self._history = history
         self._scorer = Scorer(ensemble)
         self._explainer: Explainer | None = None
         self._has_scored = False  # so that machine code is loaded, and no interrupt can hit that
 
-    def __reduce__(self) -> tuple[type[Model], tuple[Ensemble]]:
-        return Model, (self.ensemble,)
+    def __reduce__(self) -> tuple[type[Model], tuple[Ensemble, RunReport | None]]:
+        return Model, (self.ensemble, self._history)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both are models that files of lmart hold the same of."""
@@ -116,6 +118,14 @@ class Model:
         What was chosen by the data is filled in where it holds for all rankers. Empty for models of other tools.
         """
         return copy.deepcopy(self.ensemble.settings)
+
+    @property
+    def history(self) -> RunReport | None:
+        """How the training went: the measure of each set after each round, warnings and seconds.
+
+        None for a model from a file, which holds no history; `lmart train --report` writes it to a file of its own.
+        """
+        return self._history
 
     @property
     def feature_ids(self) -> list[int]:

@@ -44,7 +44,9 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                    `score` are given `qid`
 
     Without query ids all rows are one query, which a UserWarning says. After `fit` there are `model_`, the lmart.Model;
-    n_features_in_, and feature_names_in_ when X had names; and `feature_importances_`, float64[n_features_in_].
+    `n_features_in_`, and feature_names_in_ when X had names; `feature_importances_`, float64[n_features_in_];
+    `n_iter_`, the number of rounds, and `best_iteration_`, of those whose trees the model holds; and `evals_result_`,
+    the measure of "training" and of "valid" (of several "valid[0]", ...) by name after each round, ranker by ranker.
 
     For GroupKFold and GridSearchCV either `query_column` is given, or you tell scikit-learn to pass on `qid`:
 
@@ -159,6 +161,13 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             raise SettingsError("early_stop needs a validation set to measure; give fit eval_set=(X, y, qid)")
         run = {"threads": self.threads, "verbose": self.verbose}
         self.model_ = train(train_set, valid=sets or None, **cast(Any, settings | run))
+        history = self.model_.history
+        assert history is not None  # that of training
+        self.n_iter_, self.best_iteration_ = history.rounds, history.best_round
+        measured: dict[str, list[float | None]] = {name: [] for name, _ in history.measures}
+        for curve in (one for ranker in history.rankers for one in ranker.curves):
+            measured[curve.name] += curve.values
+        self.evals_result_ = {name: {history.metric: values} for name, values in measured.items()}
         return self
 
     def predict(self, X: object) -> Float64Array:

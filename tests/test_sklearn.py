@@ -286,3 +286,17 @@ def test_without_scikit_learn_the_message_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     what = "lmart.sklearn needs scikit-learn 1.5 or newer: pip install -U scikit-learn"
     assert done.stderr.endswith(f"ImportError: {what}\n")
+
+
+def test_what_the_estimator_knows_of_its_training() -> None:
+    valid = (VALID.to_numpy(), VALID.labels, VALID.qid)
+    ranker = LambdaMARTRanker(trees=60, rankers=1, early_stop=5).fit(X, Y, QID, eval_set=[valid, valid])
+    curves = {name: curve["ndcg@10"] for name, curve in ranker.evals_result_.items()}
+    assert list(curves) == ["training", "valid[0]", "valid[1]"] and curves["valid[0]"] == curves["valid[1]"]
+    assert ranker.n_iter_ == len(curves["training"]) == ranker.best_iteration_ + 5 < 60
+    assert (
+        ranker.best_iteration_ == 1 + int(np.argmax(np.array(curves["valid[0]"], np.float64))) == ranker.model_.n_trees
+    )
+    assert ranker.model_.history is not None
+    frame = ranker.model_.history.to_dataframe()
+    assert frame["valid[0]"].tolist() == curves["valid[0]"] and frame["kept"].sum() == ranker.best_iteration_

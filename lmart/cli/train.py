@@ -76,6 +76,7 @@ def command(
     from lmart.cli.terminal.training import warn_after_training
     from lmart.cli.train_inputs import read_inputs, read_on_workers
     from lmart.cli.train_state import begin, run_state
+    from lmart.reports.run_report import RunRecord
     from lmart.threads import WorkerPool
 
     request.check_outputs()
@@ -86,7 +87,7 @@ def command(
     for text in [] if files.settings_file is None else origin(files.settings_file):
         console.notice(text)
     request = request.with_messages_to(console).with_model_read(console)
-    record = train_run.RunRecord()
+    record = RunRecord()
     count = running.thread_count(console)
     if cluster.on_this_machine:
         compile_ahead("train", count)

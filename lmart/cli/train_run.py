@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,43 +21,16 @@ from lmart.distributed.sharded_sets import resolve_sharded
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.results.scores import write_scores
 from lmart.reports import run_report
+from lmart.reports.run_report import RunRecord
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, TrainingRun
 from lmart.training.checkpoint import MODEL, RunState
 from lmart.training.cross_validation import LEVEL, CrossValidation
-from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
 from lmart.training.tuning import best_of
-
-
-@dataclass
-class RunRecord:
-    """What is collected during a run for --report.
-
-    seconds  : by stage
-    rounds   : each round of the run
-    training : the measure of the training set after each round; empty when there is no report
-    """
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    rounds: list[RoundReport] = field(default_factory=list)
-    training: list[float | None] = field(default_factory=list)
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Record the seconds of a stage that succeeds."""
-        began = time.perf_counter()
-        yield
-        self.seconds[stage] = time.perf_counter() - began
-
-    def add(self, report: RoundReport, in_detail: bool) -> None:
-        """Add a round."""
-        self.rounds.append(report)
-        if in_detail:
-            self.training.append(report.measure_training())
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,22 +187,14 @@ def _report(
     request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, record: RunRecord, console: Console
 ) -> dict[str, object]:
     """Return what --report writes, without the entries of the selection."""
-    result, files, positions = fitted.result, request.files, inputs.metadata.positions
-    content = run_report.run_entries(result, fitted.settings, inputs.train_set, record.rounds, record.training)
-    content["files"] = {
-        "data": list(files.data),
-        "validation": list(files.valid),
-        **request.metadata_files.report(),
-    }
+    result, files = fitted.result, request.files
+    named = {"data": list(files.data), "validation": list(files.valid), **request.metadata_files.report()}
+    continued = None
     if result.continued_from is not None:
-        content["continued_from"] = {
+        continued = {
             "model": files.continue_from,
             "trees": result.continued_from,
             "differences": list(fitted.differences),
         }
-    content["seconds"] = record.seconds | result.seconds
-    content |= run_report.optional_entries(result, fitted.settings)
-    content["warnings"] = console.warnings
-    if positions is not None:
-        content["position_bias"] = dict(zip(positions.names, result.position_bias.tolist(), strict=True))
-    return content
+    run = result, fitted.settings, inputs.train_set, record
+    return run_report.run_entries(*run, named, continued, console.warnings, inputs.metadata.positions)

@@ -20,6 +20,7 @@ from lmart.errors import ArrayError, DataError, input_name, naming_arguments, wa
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
+from lmart.reports.run_report import RunRecord, read_report, run_entries
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
 from lmart.scoring.scorer import ModelScores
@@ -31,6 +32,7 @@ from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.continuation import Continuation, prepare
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
+from lmart.training.train_result import TrainResult
 
 _METADATA = ("weights", "init_scores", "positions")
 _OF_ARRAYS = ("group", "feature_names")
@@ -84,10 +86,10 @@ def train(
             prepared = prepare(*previous, chosen, "absent" in names)
             messages += prepared.warnings
             chosen, previous = prepared.settings, (prepared.model, previous[1])
-        ensemble, more = _fit(_Inputs(train_set, sets, previous), chosen, run, pool)
-    for text in (*messages, *more):
+        model = _fit(_Inputs(train_set, sets, previous), chosen, run, pool, messages)
+    for text in messages:
         warn(text)
-    return Model(ensemble)
+    return model
 
 
 def _training_set(X: object, y: object, qid: object, keywords: Mapping[str, Any]) -> Dataset:
@@ -150,13 +152,14 @@ def _model_before(model: object) -> tuple[Ensemble, str] | None:
     raise ArrayError(f"continue_from is a {type(model).__name__}; give a lmart.Model, or the file of one")
 
 
-def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool) -> tuple[Ensemble, list[str]]:
-    """Return the model and what to warn of."""
+def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, messages: list[str]) -> Model:
+    """Return the model; add to the messages what to warn of."""
     train_set, sets = inputs.train_set, inputs.valid
+    began = time.perf_counter()
     judged = unbinned(train_set, "X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
-    messages = list(_columns_not_everywhere(judged, settings, run.strict))
+    messages += _columns_not_everywhere(judged, settings, run.strict)
     binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.seed, pool)
     model = without_trees(binned, settings)
     every, coded = [judged], []
@@ -167,15 +170,24 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool) -
         every.append(rows)
     messages += [text for valid_set in coded for text in valid_set.warnings]
     continuation = None if inputs.previous is None else _continuation(*inputs.previous, every, run, pool, messages)
-    metadata = training_metadata(train_set)
+    metadata, read = training_metadata(train_set), time.perf_counter()
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
     of_valid = [validation_metadata(valid_set) for valid_set in sets]
     training = TrainingRun(binned, coded, resolved, pool, metadata, of_valid, continuation)
     messages += [text for text in training.warnings if text not in messages]
     of_data = remarks.before_training(training, binned, metadata.weights is not None)
     messages += [remark.text for remark in of_data if remark.is_warning]
-    ensemble, more = _boost(training, binned.n_features, run)
-    return ensemble, [*messages, *more]
+    record = RunRecord({"reading": read - began})
+    result = _boost(training, run, record)
+    after = remarks.after_training(result, training.settings, binned.n_features, training.can_learn)
+    messages += [remark.text for remark in after if remark.is_warning]
+    files = {"data": [judged.source], "validation": [one.source for one in every[1:]]}
+    continued = None
+    if inputs.previous is not None:
+        differences = [one.text for one in training.differences]
+        continued = {"model": inputs.previous[1], "trees": result.continued_from, "differences": differences}
+    content = run_entries(result, training.settings, binned, record, files, continued, messages, metadata.positions)
+    return Model(result.ensemble, read_report(content, "Model.history"))
 
 
 def _continuation(
@@ -198,17 +210,16 @@ def _continuation(
     return made
 
 
-def _boost(training: TrainingRun, n_features: int, run: Run) -> tuple[Ensemble, list[str]]:
-    """Grow all trees; return the model and what to warn of."""
+def _boost(training: TrainingRun, run: Run, record: RunRecord) -> TrainResult:
+    """Grow all trees, and record the rounds."""
     settings = training.settings
     verbose = VerboseProgress(settings) if run.verbose else None
     for report in training.rounds():
+        record.add(report, in_detail=True)
         for listener in (run.callback, verbose):
             if listener is not None:
                 listener(report)
-    result = training.finish()
-    after = remarks.after_training(result, settings, n_features, training.can_learn)
-    return result.ensemble, [remark.text for remark in after if remark.is_warning]
+    return training.finish()
 
 
 def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: bool) -> Iterator[str]:

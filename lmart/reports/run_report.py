@@ -1,15 +1,17 @@
-"""The report of a run: the entries that `train --report` writes, and RunReport, which reads and checks them."""
+"""The report of a run: its record, what `train --report` writes, and RunReport, which reads and checks that."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lmart.errors import DataError, quote, visible
+from lmart.errors import DataError, LmartError, counted, load_package, quote, visible
 from lmart.measures.results import numbered
 from lmart.reports.model_summary import FeatureImportance, changed_settings
 from lmart.scoring.importance import importance_by_name, split_importance
@@ -18,6 +20,7 @@ from lmart.strict_json import NotStrict, check_numbers, strict_json
 
 if TYPE_CHECKING:
     from lmart.data.dataset import DataSize
+    from lmart.data.metadata import Positions
     from lmart.settings.resolved import ResolvedSettings
     from lmart.training.cross_validation import CrossValidation
     from lmart.training.rankers import RoundReport
@@ -34,14 +37,66 @@ ROUNDING = 1e-9  # by which a share may be above 1
 # ---- writing
 
 
+@dataclass
+class RunRecord:
+    """What is collected during a run for its report.
+
+    seconds  : by stage
+    rounds   : each round of the run
+    training : the measure of the training set after each round; empty when there is no report
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    rounds: list[RoundReport] = field(default_factory=list)
+    training: list[float | None] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Record the seconds of a stage that succeeds."""
+        began = time.perf_counter()
+        yield
+        self.seconds[stage] = time.perf_counter() - began
+
+    def add(self, report: RoundReport, in_detail: bool) -> None:
+        """Add a round."""
+        self.rounds.append(report)
+        if in_detail:
+            self.training.append(report.measure_training())
+
+
 def run_entries(
     result: TrainResult,
     settings: ResolvedSettings,
     dataset: DataSize,
-    rounds: Sequence[RoundReport],
-    training: Sequence[float | None],
+    record: RunRecord,
+    files: Mapping[str, object],
+    continued_from: Mapping[str, object] | None,
+    warnings: Sequence[str],
+    positions: Positions | None,
 ) -> dict[str, Any]:
-    """Return the first entries of a report: settings, data, rounds, rankers, measures and features."""
+    """Return the entries of a report but those of cross-validation and a search.
+
+    result, settings, dataset, record : of the run
+    files          : by what they are for; names in Python
+    continued_from : the model that the run went on from; None: a new model
+    warnings       : of the run
+    positions      : of the documents of the training set
+    """
+    content = _first_entries(result, settings, dataset, record) | {"files": dict(files)}
+    if continued_from is not None:
+        content["continued_from"] = dict(continued_from)
+    content["seconds"] = record.seconds | result.seconds
+    content |= _optional_entries(result, settings)
+    content["warnings"] = list(warnings)
+    if positions is not None:
+        content["position_bias"] = dict(zip(positions.names, result.position_bias.tolist(), strict=True))
+    return content
+
+
+def _first_entries(
+    result: TrainResult, settings: ResolvedSettings, dataset: DataSize, record: RunRecord
+) -> dict[str, Any]:
+    """Return settings, data, rounds, rankers, measures and features."""
     return {
         "settings": settings.recorded.to_json(),
         "data": {
@@ -55,7 +110,7 @@ def run_entries(
         "sample": result.sampling_rate,
         "rounds": [
             {"ranker": line.ranker, "round": line.round, "training": value, "validation": list(line.validation)}
-            for line, value in zip(rounds, training, strict=True)
+            for line, value in zip(record.rounds, record.training, strict=True)
         ],
         "stopped": result.stopped,
         "best_round": result.n_trees,
@@ -94,7 +149,7 @@ def stopping_probability(settings: ResolvedSettings) -> str:
     return f"(2^label - 1) / 2^{settings.largest_label}"
 
 
-def optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
+def _optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[str, Any]:
     """Return the entries of --report that only some runs have: linear ranker, initial scores, label scale of err."""
     entries: dict[str, Any] = {}
     if result.linear is not None:
@@ -201,13 +256,25 @@ class RankerRun:
     curves: tuple[Curve, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunReport:
-    """What is shown of a run.
+    """How the training of a model went: `Model.history`, and the file of `lmart train --report`.
 
-    metric   : the measure of all curves
-    measures : measure of the whole model by set: training, then each validation file
-    changed  : settings that differ from the defaults
+    content    : the report as JSON values, as lmart-report(5) describes them
+    metric     : the measure of all curves
+    rankers    : in the order of training
+    measures   : measure of the whole model by set: training, then each validation file
+    importance : features that are split on, the most important first; None in reports without it
+    changed    : settings that differ from the defaults
+
+    >>> import lmart
+    >>> data, valid = lmart.read("data/sample/train.svm"), lmart.read("data/sample/vali.svm")
+    >>> run = lmart.train(data, valid=valid, rankers=1, trees=100, early_stop=10).history
+    >>> run
+    <lmart.RunReport: ndcg@10 on 2 sets after 43 rounds, best 33>
+    >>> training, validation = run.rankers[0].curves
+    >>> len(validation.values), validation.best
+    (43, 32)
     """
 
     content: Mapping[str, Any]
@@ -216,6 +283,36 @@ class RunReport:
     measures: tuple[tuple[str, float | None], ...]
     importance: tuple[FeatureImportance, ...] | None
     changed: dict[str, Any]
+
+    @property
+    def best_round(self) -> int:
+        """The number of rounds whose trees the model holds, those of all rankers together."""
+        return sum(ranker.trees for ranker in self.rankers)
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds that ran."""
+        return sum(len(ranker.rounds) for ranker in self.rankers)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The wall time of each stage."""
+        return dict(self.content["seconds"])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may be wrong with the data or the settings."""
+        return list(self.content["warnings"])
+
+    def __repr__(self) -> str:
+        sets = counted(len(self.measures), "set")
+        rounds = counted(self.rounds, "round")
+        return f"<lmart.RunReport: {self.metric} on {sets} after {rounds}, best {self.best_round:,}>"
+
+    def to_dataframe(self) -> Any:
+        """Return a DataFrame of pandas, a row for each round: see `table`."""
+        header, rows = self.table()
+        return load_package("pandas", "a DataFrame", LmartError).DataFrame(rows, columns=header)
 
     def to_json(self) -> dict[str, Any]:
         """Return the report of `lmart show` as plain JSON values."""

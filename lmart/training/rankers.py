@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -30,7 +31,8 @@ class RoundReport:
     ranker           : number of the ranker, from 1
     tree             : the tree grown in it
     validation       : measure of each validation set after it, by the ranker alone
-    measure_training : computes the measure of the training set, by the ranker alone
+    measure_training : computes the measure of the training set after it, by the ranker alone; first called before the
+                       next round
     """
 
     round: int
@@ -166,7 +168,7 @@ class RankerTraining:
             for validation_set in self._validation_sets:
                 validation_set.add(grown)
             measures = tuple(data.measure() for data in self._validation_sets)
-            yield RoundReport(number, self._number, grown.tree, measures, training.measure)
+            yield RoundReport(number, self._number, grown.tree, measures, cache(training.measure))
             stop = self._stops_early and self._stopping.update(number, measures[0])
             if not self._stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
                 self._kept = number

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
+import pickle
 import signal
 import threading
 import time
@@ -511,3 +513,24 @@ def test_refusals_and_warnings_name_arguments_not_options(tmp_path: Path) -> Non
     (tmp_path / "t.svm").write_text("1:1 2:3\n")
     with pytest.raises(DataError, match=r"do without strict$"):
         model.predict_letor(tmp_path / "t.svm", strict=True)
+
+
+def test_the_history_is_the_report_of_the_command_line(tmp_path: Path) -> None:
+    options = ["--trees", "40", "--early-stop", "3", "--valid", str(VALI), "--report", str(tmp_path / "r")]
+    commanded(tmp_path, *options)
+    model = lmart.train(DATA, valid=VALID, trees=40, early_stop=3)
+    assert model.history is not None
+    reports = [json.loads((tmp_path / "r").read_text()), dict(model.history.content)]
+    seconds = [one.pop("seconds") for one in reports]
+    assert reports[0] == reports[1] and seconds[0].keys() - {"choosing"} == seconds[1].keys()
+    assert repr(pickle.loads(pickle.dumps(model)).history) == repr(model.history)
+    model.save(tmp_path / "m")
+    assert lmart.load(tmp_path / "m").history is None
+
+
+def test_a_report_of_a_round_says_what_was_true_in_it() -> None:
+    rounds: list[lmart.RoundReport] = []
+    history = lmart.train(DATA, trees=6, rankers=2, callback=rounds.append).history
+    assert history is not None
+    values = [value for ranker in history.rankers for value in ranker.curves[0].values]
+    assert [one.measure_training() for one in rounds] == values and len(set(values)) > 1
