@@ -55,7 +55,6 @@ class ScoringModel(Protocol):
 class MeasureChoice(NamedTuple):
     """What is measured, and by which conventions.
 
-    measures   : all with the same conventions
     gives_gain : whether the caller gave the gain, so that no model's takes its place
     """
 
@@ -66,13 +65,7 @@ class MeasureChoice(NamedTuple):
 def choose_measures(
     metric: str | Sequence[str], like: str | None, gain: str | Sequence[float] | Gain | None, **words: Any
 ) -> MeasureChoice:
-    """Return the measures; SettingsError when there is no such measure or convention.
-
-    metric : one measure, or several in a list or with commas
-    like   : name of a preset; None: lmart's own conventions
-    gain   : 'exp2', 'linear' or a table; None: as the preset has it
-    words  : other fields of Conventions; None: as the preset has them
-    """
+    """Return the measures; SettingsError when there is no such measure or convention."""
     conventions = conventions_like(like, gain=None if gain is None else Gain.of(gain), **words)
     names = metric if isinstance(metric, str) else ",".join(metric)
     return MeasureChoice(parse_measures(names, conventions), gain is not None or like is not None)
@@ -190,7 +183,6 @@ def compare(
 class JudgedColumns:
     """Judged documents, as a program gives them.
 
-    data         : labels and queries
     is_judged    : bool[n_documents]; None: all are
     document_ids : n_documents texts; None: they have none
     weights      : of the queries; None: all 1
@@ -220,13 +212,8 @@ def measure_systems(
 ) -> Evaluation:
     """Return the measures of systems over the same documents.
 
-    choice     : what is measured
-    judged     : the documents
-    names      : of the systems
-    scores_of  : returns the scores of a system, by its name, float64[n_documents]
-    resampling : how intervals and comparisons are drawn
-    by         : group of each query by its id; None: no groups
-    threads    : to use; None: all of this process
+    scores_of : returns the scores of a system, by its name, float64[n_documents]
+    by : group of each query by its id; None: no groups
     models     : whose training measures depend on, by name; None: there are none
     """
     data, weights, of_models = judged.data, judged.weights, models or {}

@@ -41,12 +41,7 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
         parts.agree(measurement.scale, any(model.feature_names is None for model in models.values()))
 
         def queries_of(number: int, system: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
-            """Return the queries of all parts as a system ranks them.
-
-            number : of the system, from 0
-            system  : the system
-            tell   : called with each warning
-            """
+            """Return the queries of all parts as a system ranks them."""
             if system.kind == "model":
                 matched(models[system.path], parts.data, parts.data.source, tell, inputs.strict)
             return parts.system(number)

@@ -109,12 +109,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         evaluator = measurement.evaluator(Judgments(labels, offsets, tie_order=ties))
 
         def queries_of(number: int, system: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
-            """Return the queries as a system ranks them.
-
-            number : of the system, from 0
-            system  : the system
-            tell   : called with each warning
-            """
+            """Return the queries as a system ranks them."""
             if system.kind == "model":
                 return evaluator.measure(score(models[system.path], dataset, job.pool, tell, inputs.strict))
             return evaluator.measure(scores_of_file(system.path, dataset))

@@ -228,7 +228,7 @@ class _Stopper:
 
     @classmethod
     def _raise(cls, signal_number: int, frame: FrameType | None) -> None:
-        if must_wait(frame):
+        if must_wait(frame):  # as while machine code is loaded or a package imported
             return cls.later(signal_number)
         cls.raised = True
         raise Stopped(signal_number)

@@ -76,24 +76,6 @@ class LinkedActor:
         return add_all([own, *(answer.result() for answer in begun)])
 
 
-class LocalActors(Actors):
-    """Objects in this process, one called after the other."""
-
-    def __init__(self, objects: Sequence[Any]) -> None:
-        self._objects = objects
-
-    def __len__(self) -> int:
-        return len(self._objects)
-
-    def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Call a method of every object; return what they return."""
-        return [getattr(held, method)(*own) for held, own in zip(self._objects, arguments, strict=True)]
-
-    def ask(self, number: int, method: str, *arguments: Any) -> Any:
-        """Call a method of one object and return what it returns."""
-        return getattr(self._objects[number], method)(*arguments)
-
-
 _given_up: set[str] = set()
 
 

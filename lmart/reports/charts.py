@@ -74,7 +74,6 @@ class Chart(NamedTuple):
 class Difference(NamedTuple):
     """A difference between two systems.
 
-    pair             : what to call it
     value            : of the means
     interval         : of the difference; None: there is none
     is_beyond_chance : whether it is significant
@@ -216,14 +215,7 @@ def _legend(axes: Axes, entries: int) -> None:
 
 
 def _chart(draw: Callable[..., None], title: str, number: int, height: float, rows: int = 1) -> Chart:
-    """Return a drawing as SVG.
-
-    draw   : draws on axes
-    title  : of the chart, for those who do not see it
-    number : of the chart in the page
-    height : in inches
-    rows   : number of axes, one below the other
-    """
+    """Return a drawing as SVG."""
     with _own_settings():
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure

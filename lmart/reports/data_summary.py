@@ -138,8 +138,6 @@ class FeatureFacts:
 class DataSummary:
     """What is in a file of data.
 
-    path        : the file
-    documents   : number of rows
     query_ids   : of all queries, in order; None when the data has none
     query_sizes : int64[n_queries], documents of each
     labels      : documents by label, ascending; None when there are no labels, empty when too many differ
@@ -148,7 +146,6 @@ class DataSummary:
     none_relevant : queries without a label above 0
     data_order  : NDCG@10 of the order of the data; None without labels or queries
     sampled     : rows in the sample
-    features    : as in the data
     """
 
     path: str
@@ -230,11 +227,7 @@ def _add(worker: _Worker, rows: Any, queries: JudgedQueries, first: int, last: i
 
 
 class _Summarizer:
-    """Adds up what is in the rows, batch by batch.
-
-    pool : the workers
-    gain : of labels
-    """
+    """Adds up what is in the rows, batch by batch."""
 
     def __init__(self, pool: WorkerPool, gain: Gain) -> None:
         self._pool, self._gain = pool, gain
@@ -263,8 +256,6 @@ class _Summarizer:
     def summary(self, path: str, names: Sequence[str], columns: Int64Array) -> DataSummary:
         """Return what was added.
 
-        path    : of the data
-        names   : of the features
         columns : int64[m], the column of each feature
         """
         totals = self._finish(len(columns))
@@ -401,13 +392,7 @@ def _after(block: RowBlock, start: int) -> RowBlock:
 
 
 def summarize_data(path: str, options: ReadOptions, gain: Gain, pool: WorkerPool) -> DataSummary:
-    """Read a file of data once and return what is in it. DataError when it cannot be read.
-
-    path    : the file, of any format of data; '-': standard input
-    options : of reading
-    gain    : of labels in NDCG
-    pool    : the workers; the result does not depend on it
-    """
+    """Read a file of data once and return what is in it. DataError when it cannot be read."""
     summarizer = _Summarizer(pool, gain)
     if options.group_by_qid:  # which needs all rows in memory
         dataset = read_dataset([path], options, pool)

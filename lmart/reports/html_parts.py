@@ -25,22 +25,14 @@ def shown(value: float | None, form: str = ".6f") -> str:
 
 
 def number(value: float | None, form: str = ".6f") -> str:
-    """Return a number as HTML, which also holds every digit of it.
-
-    value : the number; None where it is not defined
-    form  : its format
-    """
+    """Return a number, None where it is not defined, as HTML, which also holds every digit of it."""
     if value is None:
         return NOT_DEFINED
     return f'<data value="{value!r}">{shown(value, form)}</data>'
 
 
 def interval(ends: Sequence[float] | None, form: str = ".4f") -> str:
-    """Return an interval as HTML.
-
-    ends : lower and upper; None where there is none
-    form : of both
-    """
+    """Return the ends of an interval, None where there is none, as HTML."""
     return NOT_DEFINED if ends is None else f"{number(ends[0], form)} to {number(ends[1], form)}"
 
 
@@ -59,10 +51,8 @@ def table(
 ) -> str:
     """Return a table that scrolls inside itself where the page is narrow.
 
-    caption : plain text above it
-    header  : plain text, one for each column
-    rows    : cells as HTML; the first is the header of its row
-    name    : id of the table, unique in the page
+    rows : cells as HTML; the first is the header of its row
+    name : id of the table, unique in the page
     """
     rows = list(rows)
     columns = zip(header, rows[0] if rows else header, strict=True)

@@ -40,10 +40,9 @@ class CutoffCurve(NamedTuple):
 class Distribution(NamedTuple):
     """How many queries of each system have which value of a measure.
 
-    measure : its name
-    low     : where the first part of the range begins
-    high    : where the last part ends
-    counts  : by system, queries in each of BINS equal parts of the range; the last part holds `high` itself
+    low    : where the first part of the range begins
+    high   : where the last part ends
+    counts : by system, queries in each of BINS equal parts of the range; the last part holds `high` itself
     """
 
     measure: str
@@ -56,13 +55,7 @@ class Distribution(NamedTuple):
 class PageContent:
     """What the page shows.
 
-    evaluation    : the object that `lmart eval --json` prints
-    curves        : NDCG by cutoff, one for each system
-    distributions : one for each measure
-    version       : of lmart, which makes the page
-    run           : the run that trained the model; None: none was given
-    run_path      : file of its report
-    title         : of the page; None: it names the systems
+    evaluation : the object that `lmart eval --json` prints
     """
 
     evaluation: Mapping[str, Any]
@@ -103,10 +96,7 @@ class PageContent:
 
 
 def with_cutoffs(measures: Sequence[Measure]) -> tuple[Measure, ...]:
-    """Return the measures, then NDCG at each of the CUTOFFS that is not among them.
-
-    measures : of the report, at least one; all with the same conventions
-    """
+    """Return the measures, then NDCG at each of the CUTOFFS that is not among them."""
     conventions = measures[0].conventions
     curve = (parse_measure(name, conventions) for name in cutoff_names())
     return tuple(dict.fromkeys([*measures, *curve]))
@@ -150,17 +140,7 @@ def page_content(
     run_path: str = "",
     title: str | None = None,
 ) -> PageContent:
-    """Return the content of the page of an evaluation.
-
-    result           : with the measures of the report
-    statistics       : of the result
-    curve            : with NDCG at the CUTOFFS only
-    curve_statistics : of the curve
-    version          : of lmart
-    run              : the run that trained the model; None: none was given
-    run_path         : file of its report
-    title            : of the page; None: it names the systems
-    """
+    """Return the content of the page of an evaluation."""
     evaluation = result.to_json()
     statistics.add_to(evaluation, result)
     curves = [

@@ -18,11 +18,7 @@ def main_measure(measures: Sequence[str]) -> str:
 
 
 def is_beyond_chance(comparison: Mapping[str, Any], evaluation: Mapping[str, Any]) -> bool:
-    """Return whether a difference is significant at the level of the intervals, given how many were tested.
-
-    comparison : as JSON has it
-    evaluation : as `lmart eval --json` prints it
-    """
+    """Return whether a difference is significant at the level of the intervals, given how many were tested."""
     p = comparison["p_holm"]
     return p is not None and bool(p <= 1 - evaluation["resampling"]["level"] + 1e-12)
 
@@ -38,10 +34,7 @@ def is_best_beyond_chance(evaluation: Mapping[str, Any], measure: str, system: s
 
 
 def verdict(evaluation: Mapping[str, Any]) -> Iterator[str]:
-    """Yield sentences that say how good the systems are in the main measure, and whether they differ.
-
-    evaluation : as `lmart eval --json` prints it
-    """
+    """Yield sentences that say how good the systems are in the main measure, and whether they differ."""
     systems = evaluation["systems"]
     measure = main_measure(list(systems[0]["metrics"]))
     means = [system["metrics"][measure] for system in systems]

@@ -100,12 +100,12 @@ class AtomicOutput:
             self._descriptor = os.dup(number)
             self._own = True
             return
-        self._target = resolve(self.path)
+        self._target = resolve(self.path)  # renaming over a link would replace the link, not what it leads to
         try:
             replaced: os.stat_result | None = os.stat(self._target)
         except FileNotFoundError:
             replaced = None
-        if replaced is not None and not stat.S_ISREG(replaced.st_mode):
+        if replaced is not None and not stat.S_ISREG(replaced.st_mode):  # a pipe or device keeps its readers
             self._descriptor = os.open(self._target, os.O_WRONLY | os.O_CLOEXEC)
             self._own = True
             return
@@ -116,7 +116,7 @@ class AtomicOutput:
         else:
             with suppress(OSError):  # only root may give files away
                 os.fchown(self._descriptor, replaced.st_uid, replaced.st_gid)
-            os.fchmod(self._descriptor, stat.S_IMODE(replaced.st_mode))
+            os.fchmod(self._descriptor, stat.S_IMODE(replaced.st_mode))  # after fchown, which may clear bits
 
     def _start_standard_output(self) -> None:
         if sys.stdout is None or sys.stdout.closed:

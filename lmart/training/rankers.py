@@ -87,11 +87,7 @@ class TreeFitting(Protocol):
 
 
 class LocalFitting:
-    """Fits trees to an objective of documents in this process's memory.
-
-    objective : what trees are fitted to; its task has the settings of the ranker
-    setup     : what growing a tree needs
-    """
+    """Fits trees to an objective of documents in this process's memory."""
 
     def __init__(self, objective: Objective, setup: GrowingSetup, training: LocalTrainingScores) -> None:
         self._objective, self._setup, self._training = objective, setup, training
@@ -121,7 +117,6 @@ class LocalFitting:
 class RankerTraining:
     """The training of one ranker.
 
-    number          : of the ranker, from 1
     training        : the training set, whose scores start anew
     validation_sets : likewise; the first decides on early stopping
     stopping        : early stopping; with it and a validation set, the ranker holds the trees up to its best round
@@ -233,8 +228,5 @@ def weights_of_spreads(spreads: Sequence[float]) -> list[float]:
 
 
 def weighted(tree: Tree, weight: float) -> Tree:
-    """Return a tree with its leaf values multiplied by the weight of its ranker.
-
-    weight : as `ranker_weights` gives it
-    """
+    """Return a tree with its leaf values multiplied by the weight of its ranker."""
     return replace(tree, leaf_values=tree.leaf_values * weight)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import pytest
+from helpers.shards import LocalActors
 
-from lmart.distributed.actors import FAN_IN, LinkedActor, LocalActors, below
+from lmart.distributed.actors import FAN_IN, LinkedActor, below
 
 
 class Total(NamedTuple):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from helpers.training_runs import learnable
-from lmart.distributed.actors import LocalActors
+from lmart.distributed.actors import Actors
 from lmart.distributed.driver import DistributedRun
 from lmart.distributed.shard import Shard
 from lmart.distributed.sharded_sets import DataParts, SetFiles, read_sets, resolve_sharded
@@ -20,6 +21,24 @@ from lmart.training.train_result import TrainResult
 
 OPTIONS = ReadOptions()
 Measured = tuple[int, int, float | None, tuple[float | None, ...]]
+
+
+class LocalActors(Actors):
+    """Objects in this process, one called after the other."""
+
+    def __init__(self, objects: Sequence[Any]) -> None:
+        self._objects = objects
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Call a method of every object; return what they return."""
+        return [getattr(held, method)(*own) for held, own in zip(self._objects, arguments, strict=True)]
+
+    def ask(self, number: int, method: str, *arguments: Any) -> Any:
+        """Call a method of one object and return what it returns."""
+        return getattr(self._objects[number], method)(*arguments)
 
 
 def measured(one: RoundReport) -> Measured:

@@ -158,15 +158,16 @@ def grow_best_first(params: GrowParams, expander: Expander | None = None) -> Gro
     while len(tree.leaves) < settings.max_leaves and (first := candidates.first()) is not None:
         number, leaf = first
         left_over = settings.max_leaves - len(tree.leaves) - 1
-        if leaf.children is not None:
+        if leaf.children is not None:  # expanded in an earlier turn, perhaps ahead of its own
             candidates.take_first()
             for place in (number, tree.split(number)):
                 candidates.add(place, tree.leaves[place])
             continue
+        # Expanding the next likely leaves too keeps all workers busy; those that never win are dropped with the tree.
         leaves = candidates.likely(min(left_over, ahead)) if left_over else [leaf]
         if left_over:
             expander.expand(leaves)
-        else:
+        else:  # the last split: its children need neither histograms nor splits
             expander.split(leaf)
         if any(leaf.children is None for leaf in leaves):  # the expander has given it another split instead
             candidates.renew()
