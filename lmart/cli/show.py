@@ -15,7 +15,7 @@ from lmart.cli.options.declare import given_on_command_line, group
 from lmart.cli.options.shared import Running, check_inputs, data_options, running_options, strict_field
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.console import Console
-from lmart.errors import DataError, ModelError, counted, quote
+from lmart.errors import DataError, ModelError, counted, quote, visible
 from lmart.formats.read_options import ReadOptions
 from lmart.memory import keep_memory_constant
 from lmart.settings.declared import declared
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lmart.reports.run_report import RunReport
     from lmart.scoring.ensemble import Ensemble
     from lmart.scoring.importance import ContributionMeans
+    from lmart.training.checkpoint import CheckpointContent
 
 GIVE = "give a model, data, or what lmart train --report wrote"
 KEYS_NAMED = 3
@@ -40,6 +41,8 @@ all features by it.
 
 For a report of lmart train it prints the data, the measures, the settings, seconds and warnings, the learning curve
 of each ranker on each data set, and the importance of features.
+
+For a checkpoint of lmart train it prints how far the run is, and the settings that differ from the defaults.
 
 For data it prints documents, queries and their sizes, labels, and for each feature its range, the share of zeros and
 missing values, the number of distinct values, and NDCG@10 of ranking by this feature alone: by descending values, and
@@ -131,11 +134,11 @@ class ShowOptions:
 @click.command(
     "show",
     cls=HelpfulCommand,
-    short_help="Show a model, the report of a training run, or data.",
+    short_help="Show a model, the report or checkpoint of a training run, or data.",
     help=HELP,
     epilog=EPILOG,
 )
-@click.argument("file", metavar="MODEL|REPORT|DATA")
+@click.argument("file", metavar="MODEL|REPORT|CHECKPOINT|DATA")
 @click.argument("other", metavar="[OTHER]", required=False)
 @group("options", ShowOptions)
 @data_options
@@ -157,6 +160,8 @@ def command(file: str, other: str | None, options: ShowOptions, read_options: Re
     options.refuse_without_data(other, read_options)
     if isinstance(shown, ShownModel):
         _show_model(shown, file, options, read_options, running.thread_count(console), console)
+    elif isinstance(shown, tuple):
+        _show_checkpoint(shown, file, options)
     else:
         _show_report(shown, file, options)
 
@@ -168,13 +173,18 @@ class ShownModel(NamedTuple):
     format: str
 
 
-def _read(file: str) -> ShownModel | RunReport | None:
-    """Return the model, or the report, that the file is, None for data; ModelError or DataError when it is none."""
+def _read(file: str) -> ShownModel | CheckpointContent | RunReport | None:
+    """Return what the file holds, None for data; ModelError or DataError when it is none of these."""
     from lmart.formats.detection import refuse_known
+    from lmart.formats.format_records import CHECKPOINT_START
     from lmart.formats.models.model_files import LONGEST_START, format_of, is_model, model_content, parse_model
     from lmart.reports.run_report import parse_report, read_report
 
     content = model_content(file)
+    if content.startswith(CHECKPOINT_START):
+        from lmart.training.checkpoint import parse_checkpoint
+
+        return parse_checkpoint(content, file)
     if not is_model(content):
         document = parse_report(content, file)
         if document is not None:
@@ -356,6 +366,36 @@ def _show_report(report: RunReport, file: str, options: ShowOptions) -> None:
         _print(curve_table(report), end="")
     else:
         _print(run_lines(report, file, options.top, standard_output()))
+
+
+def _show_checkpoint(content: CheckpointContent, file: str, options: ShowOptions) -> None:
+    """Print how far an interrupted run is."""
+    from lmart.cli.terminal.layout import facts, standard_output
+    from lmart.settings import TrainSettings
+    from lmart.training.checkpoint import MODEL
+
+    not_of_it = {"--tree": options.tree is not None, "--data": options.data is not None, "--tsv": options.as_tsv}
+    for option, is_given in not_of_it.items():
+        if is_given:
+            raise DataError(f"is a checkpoint, which {option} says nothing of; give the model or the report", file)
+    grown = {part: sum(done.grown is not None for done in rounds) for part, rounds in content.rounds.items()}
+    of_model = grown.pop(MODEL, 0)
+    settings, defaults = content.run["settings"], TrainSettings().to_json()
+    if options.as_json:
+        counts = {"trials": len(content.trials), "trees_before": sum(grown.values()), "trees": of_model}
+        about = {"kind": "checkpoint", "file": file, "program": content.program}
+        _print_json({**about, **counts, "settings": settings})
+        return
+    done = [counted(len(content.trials), "trial")] if content.trials else []
+    done += [f"{counted(sum(grown.values()), 'tree')} of folds or trials"] if grown else []
+    done.append(f"{of_model:,} of at most {counted(settings['trees'], 'tree')}")
+    differ = [f"{name} {value}" for name, value in settings.items() if value != defaults.get(name)]
+    entries = [
+        ("checkpoint", f"{visible(file)} (of lmart train, version {content.program})"),
+        ("done", ", ".join(done)),
+        ("settings", ", ".join(differ) or "all by default"),
+    ]
+    _print(facts(entries, standard_output()))
 
 
 def _print_json(content: Mapping[str, Any]) -> None:

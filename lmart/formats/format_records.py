@@ -21,6 +21,7 @@ Reader = TypeVar("Reader")
 Writer = TypeVar("Writer")
 FileError: TypeAlias = type[DataError] | type[ModelError] | type[OutputError]
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CHECKPOINT_START = b'{"format": "lmart-checkpoint", '  # of what lmart train --checkpoint writes
 BLANKS = b" \t\r\n"
 GIVE_MODEL = "give a model of lmart, or of a tool that 'lmart convert --help' lists"
 

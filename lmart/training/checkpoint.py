@@ -23,6 +23,7 @@ import numpy as np
 import lmart
 from lmart.descriptors import forget
 from lmart.errors import DataError, OutputError, shown
+from lmart.formats.format_records import CHECKPOINT_START
 from lmart.scoring.ensemble import Tree
 from lmart.streams import AtomicOutput
 from lmart.streams.inputs import read_all
@@ -34,7 +35,6 @@ from lmart.training.tree_log import LoggedRound, TreeLog
 
 FORMAT = "lmart-checkpoint"
 VERSION = 1
-START = f'{{"format": "{FORMAT}", '.encode()
 FIRST_SECONDS = 0.5  # of training before the checkpoint is written for the first time
 PAUSE = 50  # times as long as writing it took, before it is written again: 2 % of the time
 DIGEST_SIZE = 16
@@ -237,7 +237,7 @@ def parse_checkpoint(content: bytes, path: str) -> CheckpointContent:
     content : of the file
     path    : of the file, for messages
     """
-    if not content.startswith(START[: max(1, len(content))]):
+    if not content.startswith(CHECKPOINT_START[: max(1, len(content))]):
         raise DataError("is no checkpoint; choose another name", path)
     damaged = DataError(f"this checkpoint is damaged: the file was cut or changed; {FOR_ANEW}", path)
     first, *rest = content.splitlines(keepends=True)

@@ -195,6 +195,14 @@ class TestRefusals:
         monkeypatch.setattr(checkpoints, "VERSION", 2)
         assert "c: is a checkpoint of lmart 0.1.0; go on with that version" in self.refused()
 
+    def test_show_says_how_far_it_is(self) -> None:
+        lines = run("show", "c").stdout.splitlines()
+        assert [line.split()[0] for line in lines] == ["checkpoint", "done", "settings"]
+        assert lines[1].endswith("5 of at most 10 trees") and "min_docs 2" in lines[2]
+        shown = json.loads(run("show", "c", "--json").stdout)
+        assert (shown["kind"], shown["trees"], shown["settings"]["leaves"]) == ("checkpoint", 5, 8)
+        assert "c: is a checkpoint, which --tree says nothing of" in run("show", "c", "--tree", "1", status=1).stderr
+
     def test_two_at_once(self) -> None:
         with NameLock("c"):
             assert "c: is in use by another run; wait for its end or choose another name" in self.refused()
