@@ -59,7 +59,6 @@ _DTYPES = {
 class RunState:
     """What is worth keeping of a run: its finished trials, and the trees of its parts.
 
-    trials   : as JSON, in their order
     searched : whether the search for settings is over
     """
 
@@ -217,9 +216,7 @@ class Checkpoint(RunState):
 class CheckpointContent(NamedTuple):
     """What a checkpoint holds.
 
-    program  : version of lmart that wrote it
     run      : what run it is of, in groups: values by name
-    trials   : that are finished
     searched : whether the search for settings is over
     rounds   : by part of the run
     """

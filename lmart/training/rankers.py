@@ -79,8 +79,6 @@ class TreeFitting(Protocol):
     def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
         """Add a tree to the scores of the training set; return it and the bias of positions after it.
 
-        settings     : of the ranker, perhaps without sampling
-
         No tree, and no change of the scores, when there is no split.
         """
         ...
@@ -207,8 +205,6 @@ class RankerTraining:
 def ranker_weights(scores: Sequence[Float64Array], query_offsets: Int64Array, with_init_scores: bool) -> list[float]:
     """Return what the scores of each ranker are multiplied by, so that their sum is the model.
 
-    scores           : float64[n_documents] each, of one data set by each ranker
-    query_offsets    : int64[n_queries + 1] of that data set
     with_init_scores : the scores start from initial ones; then rankers are simply averaged, as these stay as they are
 
     Equation: weight_k = (spread_1 / spread_k) / number of rankers: the mean of rankers of the same spread, that of the

@@ -26,7 +26,6 @@ class TreeLog:
     A run that is given the rounds of an interrupted one does the same again, but takes trees from the log instead of
     growing them, until they are used up; then it grows and adds further ones.
 
-    rounds   : of the interrupted run
     on_added : called after each round that is added
     """
 

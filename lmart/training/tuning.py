@@ -42,8 +42,6 @@ class Trial:
 
     values  : of the searched settings; None where a setting is automatic
     measure : with the best number of trees, on queries not trained on; None when the training failed
-    trees   : the best number of trees
-    seconds : wall time of the trial
     """
 
     values: dict[str, Any]
@@ -88,12 +86,7 @@ class _OutOfTime(Exception):
 class Measured:
     """How settings are measured: by cross-validation when there are folds, else on the validation set.
 
-    train_set      : the training set
-    validation_set : what is measured without folds
-    n_folds        : number of folds; None: none
-    metadata       : of the training set
-    validation_metadata : of the validation set
-    log_of         : returns the log of the trees of a trial, by its settings
+    log_of : returns the log of the trees of a trial, by its settings
     """
 
     train_set: RankingDataset
@@ -158,8 +151,6 @@ def search(
     trials       : of the interrupted search that this one resumes; they and their seconds count
     most_trials  : None: no limit
     most_seconds : None: no limit; a trial under way when the time is up is dropped
-    on_trial     : called after each new trial
-    on_round     : as in `cross_validate`
     LmartError when optuna is not installed, or the first trial fails; later failures are recorded as trials without a
     measure.
     """

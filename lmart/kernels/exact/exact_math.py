@@ -45,9 +45,8 @@ def exp_minus(x: float) -> float:
 
 @kernel
 def log2_of_one_plus(x: float) -> float:
-    """Return log2(1 + x).
+    """Return log2(1 + x), x float64, >= 0.
 
-    x : float64, >= 0, in
     Equation: 1 + x = m 2^e with m in (0.75, 1.5], log2(1 + x) = e + 2 atanh((m - 1) / (m + 1)) / ln 2, atanh as 16
     terms of its series. Small x are not added to 1 first, so that they keep their digits.
     """

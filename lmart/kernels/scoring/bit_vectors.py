@@ -119,8 +119,7 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
 
     rows        : RowArrays, in
     column_map  : int32[n_data_columns], feature of the model for each data column, -1 for none, in
-    first, stop : int64
-    buffers     : CellBuffers; ends, values and rows are out
+    first, stop : int64      buffers : CellBuffers; ends, values and rows are out
     """
     offsets, columns, values = rows.offsets, rows.columns, rows.values
     ends, cell_values, cell_rows = buffers.ends, buffers.values, buffers.rows
@@ -154,13 +153,9 @@ def count_thresholds_below(
 ) -> None:
     """Write how many thresholds of a feature lie below each of its n cells.
 
-    grid          : float64[...], as in CodingPlan, in
-    base          : uint64, grid_starts of the feature
-    n_bits        : uint64, grid_bits of the feature
-    values        : float64[...], from the first cell on, in
-    step_of_cells : uint64, from a cell to the next
-    n             : uint64
-    below         : uint32[>= n], out; MISSING of nan
+    grid          : float64[...], as in CodingPlan, in      base : uint64, grid_starts of the feature
+    n_bits        : uint64, grid_bits of the feature      values : float64[...], from the first cell on, in
+    step_of_cells : uint64, from a cell to the next      n : uint64      below : uint32[>= n], out; MISSING of nan
 
     Eight cells are searched together, so that their loads overlap, and no branch depends on a value.
     """
@@ -231,8 +226,7 @@ def code_of(rank: np.uint32, start: np.uint32, missing_code: np.uint8) -> np.uin
 def have_same_columns(rows: RowArrays, first: int, stop: int) -> bool:
     """Return whether all rows first:stop have cells of the same columns in the same order.
 
-    rows        : RowArrays, in
-    first, stop : int64
+    rows : RowArrays, in      first, stop : int64
     """
     offsets, columns = rows.offsets, rows.columns
     if first == stop:
@@ -262,9 +256,7 @@ def code_rows(
 
     rows        : RowArrays, in
     column_map  : int32[n_data_columns], feature of the model for each data column, -1 for none, in
-    first, stop : int64, the rows of this call
-    plan        : CodingPlan, in
-    buffers     : CellBuffers, overwritten
+    first, stop : int64, the rows of this call      plan : CodingPlan, in      buffers : CellBuffers, overwritten
     codes       : uint8[n_coded, BLOCK_ROWS], a row for each coded column, out
 
     Equation: code = min(max(#{j : t_j < x} - start, 0), 255), or table[#{j : t_j < x}].
@@ -315,10 +307,8 @@ def code_rows(
 def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sums: Float64Array) -> None:
     """Add to the sum of each of BLOCK_ROWS documents its leaf value in every tree, in tree order.
 
-    trees      : MaskedTrees, in
-    codes      : uint8[n_coded, BLOCK_ROWS], in
-    bitvectors : uint8[>= trees.n_bytes, BLOCK_ROWS], overwritten
-    sums       : float64[BLOCK_ROWS], in and out
+    trees      : MaskedTrees, in      codes : uint8[n_coded, BLOCK_ROWS], in
+    bitvectors : uint8[>= trees.n_bytes, BLOCK_ROWS], overwritten      sums : float64[BLOCK_ROWS], in and out
 
     Equation: where (code of the column, complemented if flip) > code of the mask word, the bitvector byte loses the
     bits that are not in the mask; the leaf is the lowest bit of the first byte that is not 0; sum += its value. A sum
@@ -372,14 +362,10 @@ def score_rows(
 ) -> None:
     """Write the scores of rows first:stop, block by block.
 
-    rows        : RowArrays, n rows, in
-    column_map  : int32[n_data_columns], feature of the model for each data column, -1 for none, in
-    plan        : CodingPlan, in
-    trees       : MaskedTrees, in
-    coded_trees : CodedTrees, the same trees, in
-    base_score  : float64
-    scores      : float64[n], out
-    first, stop : int64, the rows of this call
+    rows       : RowArrays, n rows, in
+    column_map : int32[n_data_columns], feature of the model for each data column, -1 for none, in
+    plan       : CodingPlan, in      trees : MaskedTrees, in      coded_trees : CodedTrees, the same trees, in
+    base_score : float64      scores : float64[n], out      first, stop : int64, the rows of this call
 
     Equation: score = (base_score + leaf value of tree 1 + leaf value of tree 2 ..., in this order) / divisor.
     Parallel: the caller gives each call its own rows; this writes only scores[first:stop].

@@ -39,10 +39,8 @@ class BinnedTree(NamedTuple):
 def walk_bins(bins: UInt8Array, tree: BinnedTree, start: int, stop: int, scores: Float64Array) -> None:
     """Add the value of each row's leaf to scores[start:stop].
 
-    bins        : uint8[m, n], in
-    tree        : BinnedTree, in
-    start, stop : int64, the rows of this call
-    scores      : float64[n], in and out
+    bins   : uint8[m, n], in      tree : BinnedTree, in      start, stop : int64, the rows of this call
+    scores : float64[n], in and out
 
     Parallel: each call writes scores[start:stop] only. Cost: O((stop - start) * depth of the leaves).
     """
@@ -91,10 +89,8 @@ def node_words(columns: Int64Array, codes: Int64Array, children: Int64Array) -> 
 def next_place(words: UInt64Array, codes: UInt8Array, place: np.uint64, document: np.uint64) -> np.uint64:
     """Return the child of a node that a document goes to; of a leaf, the leaf.
 
-    words    : uint64[n_places], as in CodedTrees, in
-    codes    : uint8[n_coded, n], in
-    place    : uint64, of the node
-    document : uint64, below n
+    words : uint64[n_places], as in CodedTrees, in      codes : uint8[n_coded, n], in
+    place : uint64, of the node      document : uint64, below n
     """
     word = words[place]
     goes_right = codes[word >> _COLUMN, document] > np.uint8((word >> _CODE) & np.uint64(0xFF))
@@ -107,12 +103,9 @@ def walk_codes(
 ) -> float:
     """Return a document's score raised by its leaf value in every tree, in tree order.
 
-    trees       : CodedTrees, in
-    codes       : uint8[n_coded, n], in
-    document    : uint64, below n
-    in_float32  : bool, the sum is rounded to float32 after each tree
-    score       : float64
-    leaf_values : float64[8], overwritten
+    trees      : CodedTrees, in      codes : uint8[n_coded, n], in      document : uint64, below n
+    in_float32 : bool, the sum is rounded to float32 after each tree
+    score      : float64      leaf_values : float64[8], overwritten
 
     Eight trees are walked together, so that their loads overlap, and no branch depends on a comparison.
     """

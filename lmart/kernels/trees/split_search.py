@@ -38,8 +38,7 @@ def _best_cut(
 
     histogram     : int64[bins of the feature], packed sums, in
     counts        : int64[>= bins of the feature], documents of the leaf in each bin, in; not read if min_documents is 0
-    total         : int64, packed sum of the leaf
-    search        : SplitSearch, in
+    total         : int64, packed sum of the leaf      search : SplitSearch, in
     min_documents : int64, of each side
     bounds        : (float64, float64), of the leaf values; not read without constraints
     cuts          : how many bins a cut can be behind, direction as in SplitSearch.directions, whether missing values
@@ -86,12 +85,10 @@ def best_split(
 ) -> Split:
     """Return one feature's best split that leaves min_documents on each side; its gain is -inf without a split.
 
-    histogram     : int64[n_bins], packed sums, complete, in
-    counts, total, search : as in `_best_cut`
-    feature       : int64
-    min_documents : int64
-    low, high     : float64, bounds of the leaf values, in units of gradients by units of hessians; not read without
-                    constraints
+    histogram : int64[n_bins], packed sums, complete, in      counts, total, search : as in `_best_cut`
+    feature   : int64      min_documents : int64
+    low, high : float64, bounds of the leaf values, in units of gradients by units of hessians; not read without
+                constraints
 
     Equation: that of `split_gain`, strictly above rounding. Ties: lowest bin, then missing values right.
     """
@@ -131,8 +128,7 @@ def best_of_features(
 ) -> Split:
     """Return the split of the feature with the highest gain; its gain is -inf without a split.
 
-    histogram   : int64[n_bins], packed sums, complete, in
-    total, search : as in `_best_cut`
+    histogram   : int64[n_bins], packed sums, complete, in      total, search : as in `_best_cut`
     low, high   : float64, bounds of the leaf values, in units of gradients by units of hessians
     first, last : int64, the features to choose from
     split_gains : float64[m], in units, the highest gain of each feature, -inf for those that are not allowed, in
@@ -155,8 +151,7 @@ def find_best_split(
     """Complete a histogram, write the highest gain of each feature in first:last, and return the best split of all.
 
     histogram   : int64[n_bins], packed sums, in; the most frequent bins are filled in
-    total       : int64, packed sum of the leaf
-    search      : SplitSearch without constraints, in
+    total       : int64, packed sum of the leaf      search : SplitSearch without constraints, in
     first, last : int64, the features of this call
     split_gains : float64[m], in units, -inf without a split, out
 
@@ -188,8 +183,7 @@ def find_best_splits_of_children(
 
     larger        : int64[n_bins], the parent's packed sums, complete, in; those of the larger child, out
     smaller       : int64[n_bins], packed sums of the smaller child, in; the most frequent bins are filled in
-    larger_total  : int64, packed sum of the larger child
-    smaller_total : int64, packed sum of the smaller child
+    larger_total  : int64, packed sum of the larger child      smaller_total : int64, packed sum of the smaller child
     search, first, last : as in `find_best_split`, without constraints
     split_gains   : float64[2, m], in units, -inf without a split: of the larger child, then of the smaller, out;
                     float64[1, m]: the smaller child is not searched, and both splits are those of the larger
@@ -230,8 +224,7 @@ def find_best_constrained_split(
 ) -> SplitFields:
     """Write the highest gain of each feature in first:last under constraints, and return the best split of all.
 
-    histogram   : int64[n_bins], packed sums, complete, in
-    total       : int64, packed sum of the leaf
+    histogram   : int64[n_bins], packed sums, complete, in      total : int64, packed sum of the leaf
     search      : SplitSearch with constraints, in
     low, high   : float64, bounds of the leaf values, in units of gradients by units of hessians
     first, last, split_gains : as in `find_best_split`
@@ -260,8 +253,7 @@ def count_feature(
 
     histogram, feature : as in `best_split`
     counts        : int64[>= bins of the feature], documents of the leaf in each bin, in
-    total, search : as in `_best_cut`
-    min_documents : int64, of each side of the feature's split
+    total, search : as in `_best_cut`      min_documents : int64, of each side of the feature's split
     bounds        : (float64, float64), of the leaf values, in units of gradients by units of hessians
     split_gains   : float64[m], in units, the highest gain of each feature; that of `feature` is overwritten
 
@@ -279,8 +271,7 @@ def add_gains_of_sums(left_sums: Int64Array, total: int, search: SplitSearch, sp
     """Add the gain of each split of a leaf, as `split_gain_of` gives it, in vector code.
 
     left_sums   : int64[n], packed sum of the left child by split, in
-    total       : int64, packed sum of the leaf
-    search      : SplitSearch without constraints, in
+    total       : int64, packed sum of the leaf      search : SplitSearch without constraints, in
     split_gains : float64[n], in units, in and out
     """
     l2, min_hessian = search.l2, search.min_hessian
@@ -310,10 +301,8 @@ def add_split_gains(
 ) -> None:
     """Add a leaf's gain of each split of features first:last, where the leaf allows it.
 
-    histogram     : int64[n_bins], packed sums, complete, in
-    counts, total : as in `_best_cut`
-    search, first, last : as in `find_best_split`
-    min_documents : int64, 0 when there is more than one feature
+    histogram     : int64[n_bins], packed sums, complete, in      counts, total : as in `_best_cut`
+    search, first, last : as in `find_best_split`      min_documents : int64, 0 when there is more than one feature
     split_gains   : float64[2, n_bins], in units, by the bin that a split is behind, in and out: [0] missing values go
                     right, [1] left; untouched without a split
 

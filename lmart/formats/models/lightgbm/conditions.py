@@ -43,8 +43,6 @@ def visible_thresholds(thresholds: Float64Array) -> Float64Array:
 class Conditions(NamedTuple):
     """The tests of n nodes, as those of `Tree`.
 
-    thresholds    : float64[n], finite
-    missing_left  : bool[n]
     swapped       : bool[n], whether what LightGBM calls the left child is the right one of `Tree`
     bound_offsets : int64[n + 1]
     bounds        : float64[bound_offsets[n]]
