@@ -28,10 +28,8 @@ from lmart.threads import WorkerPool
 class PageRequest:
     """What the page needs.
 
-    measures : of the report
-    run      : the run that trained the model; None: none was given
-    run_path : file of its report
-    title    : of the page; None: it names the systems
+    run   : the run that trained the model; None: none was given
+    title : of the page; None: it names the systems
     """
 
     measures: tuple[Measure, ...]
@@ -41,12 +39,7 @@ class PageRequest:
 
     @classmethod
     def of(cls, path: str, output: EvalOutput, measures: Sequence[Measure]) -> PageRequest:
-        """Read what the page needs; OutputError when no page can be drawn, DataError when the report cannot be read.
-
-        path     : of the page
-        output   : says which report of a run it shows, and its title
-        measures : of the report
-        """
+        """Read what the page needs; OutputError when no page can be drawn, DataError when the report cannot be read."""
         require_matplotlib(path)
         run_path = output.train_report
         run = None if run_path is None else load_report(run_path)
@@ -74,13 +67,7 @@ class PageRequest:
 def write(
     result: EvaluationResult, statistics: SystemStatistics | None, output: EvalOutput, html: str | None = None
 ) -> None:
-    """Write the measures of each query and the page to their files, and the report to standard output.
-
-    result     : the measures
-    statistics : their intervals and comparisons; None when there is no report
-    output     : where they go
-    html       : the page; None: none is asked for
-    """
+    """Write the measures of each query and the page to their files, and the report to standard output."""
     with AtomicOutputs() as files:
         if output.per_query is not None:
             out = files.open(output.per_query)

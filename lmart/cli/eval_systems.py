@@ -71,13 +71,9 @@ QueriesOf: TypeAlias = Callable[[int, GivenSystem, Callable[[str], None]], Measu
 class JudgedData:
     """The data over which systems are measured, whether this process has read it or workers have.
 
-    files     : what the report calls its files
-    size      : how many documents and queries it has
-    query_ids : n_queries texts
-    labels    : float64[n], of all documents, or only those that are above all labels before them
-    rows      : int64[n], their rows of the input; None: as they stand
-    weights   : returns the weights of queries; None of them: each query counts the same
-    prepare   : gets how queries are measured, and returns what measures them for each system
+    labels  : float64[n], of all documents, or only those that are above all labels before them
+    weights : returns the weights of queries; None of them: each query counts the same
+    prepare : gets how queries are measured, and returns what measures them for each system
     """
 
     source: str

@@ -76,10 +76,8 @@ def align_run(judgments: JudgedDocuments, run: Run, by_document: bool) -> Aligne
 def _judged_rows(judgments: JudgedDocuments, run: Run, in_both: Int64Array, theirs: Int64Array) -> Int64Array:
     """Return the row in the judgments of each document of the run, -1 where it has none, query after query.
 
-    judgments : what is relevant
-    run       : what is measured
-    in_both     : int64, places in the judgments of the queries that the run has
-    theirs    : int64, place in the run of each query of the judgments, -1: none
+    in_both : int64, places in the judgments of the queries that the run has
+    theirs  : int64, place in the run of each query of the judgments, -1: none
     """
     found: list[int] = []
     bounds, run_bounds = judgments.query_offsets.tolist(), run.query_offsets.tolist()

@@ -21,7 +21,6 @@ from lmart.measures.measure import Measure
 class EvaluationReport:
     """The measures of one ranking.
 
-    n_queries, n_documents : of the data
     values          : mean over the queries by str(measure), None when no query counts
     per_query       : float64[n_queries] by str(measure), nan where the query is skipped
     n_empty_queries : queries without a relevant document
@@ -59,8 +58,7 @@ class EvaluationReport:
 class ScaledWeights(NamedTuple):
     """Weights of queries, scaled by a power of two to at most 1.
 
-    per_query : float64[n_queries]
-    unit      : what a weight of 1 is then
+    unit : what a weight of 1 is then
     """
 
     per_query: Float64Array
@@ -228,7 +226,6 @@ class SystemEvaluation:
 
     name   : what tables, files and messages call it, distinct among the systems measured together
     kind   : a model, a file of scores, or a TREC run
-    path   : its file, as given
     report : its measures; `report.per_query` has the queries of the result, in that order
     counts : what else is known of it, by name: of a run how many documents and queries it has
     """
@@ -250,7 +247,6 @@ class QueryGroup:
     """A group of queries, and the measures of each system over them alone.
 
     queries : int64, places of its queries in `EvaluationResult.query_ids`, ascending
-    reports : one a system
     """
 
     name: str
@@ -352,10 +348,7 @@ def numbered(names: Sequence[str]) -> list[str]:
 
 
 def best_places(values: Sequence[float | None]) -> list[int]:
-    """Return the places of the largest value, from 0; none when all values are the same.
-
-    values : means of one measure, by system; None where it is not defined
-    """
+    """Return the places of the largest value, from 0; none when all values are the same."""
     defined = {value for value in values if value is not None}
     return [] if len(defined) < 2 else [place for place, value in enumerate(values) if value == max(defined)]
 

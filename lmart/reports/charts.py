@@ -74,7 +74,6 @@ class Chart(NamedTuple):
 class Difference(NamedTuple):
     """A difference between two systems.
 
-    value            : of the means
     interval         : of the difference; None: there is none
     is_beyond_chance : whether it is significant
     """
