@@ -100,14 +100,14 @@ def test_a_leaf_is_cut_to_the_middle_by_hand() -> None:
     from lmart.training.grower.leaves import LocalLeaves
 
     data = dataset([0] * 8, ["q"] * 8, [[x, y] for x in (0.0, 1.0) for y in (0.0, 0.0, 1.0, 1.0)])
-    edges = fit_bin_edges(data, 255, "zero", 0, POOL)
+    edges = fit_bin_edges(data, 255, "zero", 1, 0, POOL)
     gradients = [1, 1, -1, -1, -6, -6, 0, 0]  # each of hessian 1
     packed = np.array([(g << 32) + 1 for g in gradients], np.int64)
     rows = np.arange(8, dtype=np.int32)
     settings = TrainSettings(leaves=4, min_docs=1, min_hessian=0, learning_rate=1.0)
 
     def values(signs: list[int] | None) -> dict[tuple[float, float], float]:
-        leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows.copy(), rows[:0], 1)
+        leaves = LocalLeaves(bin_features(data, edges, 1, POOL), packed, rows.copy(), rows[:0], 1)
         given = None if signs is None else np.array(signs, np.int8)
         grown = grow_tree(leaves, edges, Units(1.0, 1.0, 1), tree_settings(settings), POOL, None, given)
         assert grown is not None

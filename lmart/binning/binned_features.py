@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges, fit_bin_edges
 from lmart.data.dataset import Counted, SparseRows, Unbinned
@@ -116,16 +116,34 @@ def count_bins(bins: UInt8Array, pool: WorkerPool) -> Int64Array:
     return bin_counts
 
 
-def lay_out(
-    edges: BinEdges, bins: UInt8Array, pool: WorkerPool, counts_of_all: Int64Array | None = None
-) -> BinnedFeatures:
-    """Return the training documents laid out for growing trees.
+def can_be_split(bin_counts: Int64Array, min_documents: int) -> BoolArray:
+    """Return whether enough documents are not in a feature's most frequent bin, bool[m].
 
+    bin_counts    : int64[m, 256], documents in each bin
+    min_documents : fewest on each side of a split
+    """
+    enough: BoolArray = bin_counts.sum(axis=1) - bin_counts.max(axis=1) >= min_documents
+    return enough
+
+
+def lay_out(
+    edges: BinEdges, bins: UInt8Array, min_documents: int, pool: WorkerPool, counts_of_all: Int64Array | None = None
+) -> BinnedFeatures:
+    """Return the training documents laid out for growing trees, in the features that can be split.
+
+    bins          : uint8[m, n], overwritten
+    min_documents : fewest on each side of a split
     counts_of_all : int64[m, 256], of the whole data if this is a part of it: all parts leave out the same bins
     """
     n = bins.shape[1]
     bin_counts = count_bins(bins, pool)
-    most_frequent = (bin_counts if counts_of_all is None else counts_of_all).argmax(axis=1).astype(np.uint8)
+    whole = bin_counts if counts_of_all is None else counts_of_all
+    kept = can_be_split(whole, min_documents)
+    if not kept.all():
+        for place, f in enumerate(np.flatnonzero(kept).tolist()):
+            bins[place] = bins[f]
+        edges, bins, bin_counts, whole = edges.only(kept), bins[: kept.sum()], bin_counts[kept], whole[kept]
+    most_frequent = whole.argmax(axis=1).astype(np.uint8)
     row_offsets = np.zeros(n + 1, np.int64)
     ranges = chunks(n, CHUNK)
     pool.run(kernels.count_other_bins, [(bins, most_frequent, start, stop, row_offsets[1:]) for start, stop in ranges])
@@ -137,9 +155,9 @@ def lay_out(
     return BinnedFeatures(edges, bins, bin_counts, most_frequent, row_offsets, other_bins)
 
 
-def bin_features(dataset: Unbinned, edges: BinEdges, pool: WorkerPool) -> BinnedFeatures:
+def bin_features(dataset: Unbinned, edges: BinEdges, min_documents: int, pool: WorkerPool) -> BinnedFeatures:
     """Return the training set in bins, laid out for growing trees."""
-    return lay_out(edges, code_features(dataset, edges, pool), pool)
+    return lay_out(edges, code_features(dataset, edges, pool), min_documents, pool)
 
 
 @dataclass(frozen=True)
@@ -159,11 +177,13 @@ class BinnedDataset(Counted):
     table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
 
 
-def bin_dataset(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinnedDataset:
-    """Choose bin edges for a training set in memory, and return it in bins."""
-    edges = fit_bin_edges(dataset, max_bins, absent, seed, pool)
+def bin_dataset(
+    dataset: Unbinned, max_bins: int, absent: str, min_documents: int, seed: int, pool: WorkerPool
+) -> BinnedDataset:
+    """Choose bin edges for a training set in memory, and return it in bins; `min_documents` as in `lay_out`."""
+    edges = fit_bin_edges(dataset, max_bins, absent, min_documents, seed, pool)
     return BinnedDataset(
-        bin_features(dataset, edges, pool),
+        bin_features(dataset, edges, min_documents, pool),
         dataset.feature_ids,
         dataset.labels,
         dataset.query_offsets,

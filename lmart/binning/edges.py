@@ -21,9 +21,10 @@ GATHERED = 1 << 21  # cells whose values are sorted as one piece of work
 
 @dataclass(frozen=True)
 class BinEdges:
-    """The bins of the m features that can be split. Value x is in bin b iff edges[b-1] < x <= edges[b].
+    """The bins of the m features that trees can split on. Value x is in bin b iff edges[b-1] < x <= edges[b].
 
-    columns      : int32[m], their columns in the dataset
+    varying      : int32[k], columns in the dataset of all features with two bins, ascending
+    columns      : int32[m], those of the m features: no split of the others leaves `min_docs` documents on each side
     edges        : float64[all edges], of all features end to end, ascending in a feature
     edge_offsets : int64[m + 1]
     has_missing  : bool[m], some document's value is missing; its bin comes after those of the numbers
@@ -32,6 +33,7 @@ class BinEdges:
     zero_bins    : uint8[m], the bin of zero
     """
 
+    varying: Int32Array
     columns: Int32Array
     edges: Float64Array
     edge_offsets: Int64Array
@@ -42,7 +44,7 @@ class BinEdges:
 
     @property
     def n_features(self) -> int:
-        """The number of features that can be split."""
+        """The number of features that trees can split on."""
         return len(self.columns)
 
     @cached_property
@@ -61,6 +63,20 @@ class BinEdges:
         """The number of bins of all features."""
         return int(self.bin_offsets[-1])
 
+    def only(self, kept: BoolArray) -> BinEdges:
+        """Return the bins of some of the features; kept : bool[m]."""
+        widths = np.diff(self.edge_offsets)
+        return BinEdges(
+            self.varying,
+            self.columns[kept],
+            self.edges[np.repeat(kept, widths)],
+            np.concatenate([[0], np.cumsum(widths[kept])]).astype(np.int64),
+            self.has_missing[kept],
+            self.all_finite[kept],
+            self.absent_bins[kept],
+            self.zero_bins[kept],
+        )
+
     def threshold(self, feature: int, split_bin: int) -> float:
         """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers."""
         edge = int(self.edge_offsets[feature]) + split_bin
@@ -74,21 +90,24 @@ def choose_bin_edges(
     features: Int32Array,
     max_bins: int,
     absent: str,
+    min_documents: int,
     pool: WorkerPool,
 ) -> BinEdges:
-    """Return the bin edges of each feature, chosen from a sample of n rows. A feature without two bins is left out.
+    """Return the bin edges of features, chosen from a sample of n rows, but of those that `join_edges` leaves out.
 
     features : int32[n_columns], the dataset's column of each column of the rows
+    min_documents : fewest on each side of a split
     """
     order = np.argsort(features)  # features from here on
-    sample_counts = count_sample(sample, len(features))[:, order]
+    counts, sample_counts = counts[:, order], count_sample(sample, len(features))[:, order]
+    rare = most_others(counts, absent) < min_documents
     numbers, n_zeros = sample_counts[0], count_zeros(sample_counts, len(sample), absent)
     calls = [
-        (sample.rows, features, first, numbers[first:last], n_zeros[first:last], max_bins)
+        (sample.rows, features, first, numbers[first:last], n_zeros[first:last], max_bins, rare[first:last])
         for first, last in feature_groups(numbers, GATHERED)
     ]
     all_edges = [edges for group in pool.run(_edges_of, calls) for edges in group]
-    return join_edges(all_edges, numbers + n_zeros, counts[:, order], n, absent)
+    return join_edges(all_edges, numbers + n_zeros, counts, n, absent, min_documents)
 
 
 def count_sample(sample: RowSample, n_columns: int) -> Int64Array:
@@ -103,25 +122,45 @@ def count_zeros(counts: Int64Array, n_rows: int, absent: str) -> Int64Array:
     return n_rows - counts[0] - counts[1] if absent == "zero" else np.zeros(counts.shape[1], np.int64)
 
 
-def join_edges(
-    all_edges: Sequence[Float64Array], n_sampled: Int64Array, counts: Int64Array, n: int, absent: str
-) -> BinEdges:
-    """Return the bins of all features but those without two bins.
+def most_others(counts: Int64Array, absent: str) -> Int64Array:
+    """Return how many documents at most are not in the bin of those in which the index is not written, int64[m].
 
+    counts : int64[3, m] of all rows, as ColumnCounts has them
+    absent : 'zero' or 'missing', what a cell that is not written means
+    """
+    numbers, missing, _ = counts
+    most: Int64Array = numbers + missing if absent == "zero" else numbers
+    return most
+
+
+def join_edges(
+    all_edges: Sequence[Float64Array],
+    n_sampled: Int64Array,
+    counts: Int64Array,
+    n: int,
+    absent: str,
+    min_documents: int,
+) -> BinEdges:
+    """Return the bins of all features but those without two bins, and those that have too few documents for a split.
+
+    all_edges : of each feature; of those with too few documents, it only counts whether there are any
     n_sampled : int64[m], its numbers in the sample, those that are not written included
     counts    : int64[3, m] of all rows, as ColumnCounts has them
+    min_documents : fewest on each side of a split
     """
     all_numbers, all_missing, infinite = counts
     if absent == "missing":
         all_missing = n - all_numbers
-    has_two_bins = [len(edges) > 0 or missing > 0 for edges, missing in zip(all_edges, all_missing, strict=True)]
-    used = [f for f in range(len(all_edges)) if has_two_bins[f] and n_sampled[f] > 0]
-    edges = [all_edges[f] for f in used]
+    n_edges = np.array(list(map(len, all_edges)), np.int64)
+    varies = ((n_edges > 0) | (all_missing > 0)) & (n_sampled > 0)
+    used = np.flatnonzero(varies & (most_others(counts, absent) >= min_documents))
+    edges = [all_edges[f] for f in used.tolist()]
     zero_bins = np.array([np.searchsorted(feature_edges, 0.0) for feature_edges in edges], np.uint8)
     edge_offsets = np.concatenate([[0], np.cumsum([len(feature_edges) for feature_edges in edges])]).astype(np.int64)
     absent_bins = zero_bins if absent == "zero" else (np.diff(edge_offsets) + 1).astype(np.uint8)
     return BinEdges(
-        np.array(used, np.int32),
+        np.flatnonzero(varies).astype(np.int32),
+        used.astype(np.int32),
         np.concatenate(edges) if edges else np.zeros(0),
         edge_offsets,
         all_missing[used] > 0,
@@ -140,10 +179,16 @@ def feature_groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:
 
 
 def _edges_of(
-    rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array, n_zeros: Int64Array, max_bins: int
+    rows: SharedColumnRows,
+    features: Int32Array,
+    first: int,
+    sizes: Int64Array,
+    n_zeros: Int64Array,
+    max_bins: int,
+    rare: BoolArray,
 ) -> list[Float64Array]:
     """Return the edges of adjacent features."""
-    return edges_of_cells(gather_cells(rows, features, first, sizes), sizes, n_zeros, max_bins)
+    return edges_of_cells(gather_cells(rows, features, first, sizes), sizes, n_zeros, max_bins, rare)
 
 
 def gather_cells(rows: SharedColumnRows, features: Int32Array, first: int, sizes: Int64Array) -> Float64Array:
@@ -154,25 +199,42 @@ def gather_cells(rows: SharedColumnRows, features: Int32Array, first: int, sizes
     return cells
 
 
-def edges_of_cells(cells: Float64Array, sizes: Int64Array, n_zeros: Int64Array, max_bins: int) -> list[Float64Array]:
+def edges_of_cells(
+    cells: Float64Array, sizes: Int64Array, n_zeros: Int64Array, max_bins: int, rare: BoolArray
+) -> list[Float64Array]:
     """Return the edges of features.
 
     cells    : float64[sum of sizes], the numbers of each in a sample, feature by feature; sorted in place
     n_zeros  : int64[k], and how many zeros that are not written
+    rare     : bool[k], features that are not split on: one edge stands for all
     """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     buffer = np.empty(max_bins)
-    edges = []
-    for f, (start, stop) in enumerate(pairwise(starts.tolist())):
-        feature_cells = cells[start:stop]
+    edges = [buffer[: int(several)] for several in _have_several(cells, starts, n_zeros).tolist()]
+    for f in np.flatnonzero(~rare).tolist():
+        feature_cells = cells[starts[f] : starts[f + 1]]
         feature_cells.sort()
         n_edges = kernels.fit_edges(feature_cells, int(n_zeros[f]), max_bins, buffer)
-        edges.append(buffer[:n_edges].copy())
+        edges[f] = buffer[:n_edges].copy()
     return edges
 
 
-def fit_bin_edges(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool: WorkerPool) -> BinEdges:
-    """Return the bin edges of each feature, chosen from a sample of rows that depends on row numbers and seed only."""
+def _have_several(cells: Float64Array, starts: Int64Array, n_zeros: Int64Array) -> BoolArray:
+    """Return whether a feature has several values, bool[k]; starts : int64[k + 1], of its cells."""
+    lowest, highest = np.full((2, len(n_zeros)), np.nan)
+    written = np.flatnonzero(np.diff(starts))
+    if len(written):
+        lowest[written] = np.minimum.reduceat(cells, starts[written])
+        highest[written] = np.maximum.reduceat(cells, starts[written])
+    with_zero = n_zeros > 0
+    several: BoolArray = (lowest < highest) | (with_zero & ((lowest < 0.0) | (highest > 0.0)))
+    return several
+
+
+def fit_bin_edges(
+    dataset: Unbinned, max_bins: int, absent: str, min_documents: int, seed: int, pool: WorkerPool
+) -> BinEdges:
+    """Return the bin edges of features, chosen from a sample of rows that depends on row numbers and seed only."""
     rows, n = dataset.features, len(dataset.labels)
     sample, counts = RowSample(seed), ColumnCounts()
     sample.expect(n)
@@ -181,4 +243,4 @@ def fit_bin_edges(dataset: Unbinned, max_bins: int, absent: str, seed: int, pool
         parts = [rows.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
         counts.add(parts, len(features), pool)
         sample.add(parts, first, pool)
-    return choose_bin_edges(sample, counts.finish(len(features)), n, features, max_bins, absent, pool)
+    return choose_bin_edges(sample, counts.finish(len(features)), n, features, max_bins, absent, min_documents, pool)

@@ -45,7 +45,7 @@ def read_training_set(
         dataset = read_dataset(paths, options, pool)
         if scores is not None:
             scores.add([dataset.features], dataset.feature_ids, dataset.feature_names)
-        return bin_dataset(dataset, settings.max_bins, settings.absent, settings.seed, pool)
+        return bin_dataset(dataset, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
     with ExitStack() as stack:
         spools = [Spool(path) if kept else None for path, kept in zip(paths, once, strict=True)]
         for spool in filter(None, spools):
@@ -143,7 +143,7 @@ class _TwoPasses:
             bins = self._second_pass(edges, labels)
         order, _ = self._table.ascending()
         ids, names = self._table.ids[order], self._table.names_of(order)
-        features = lay_out(edges, bins, self._pool)
+        features = lay_out(edges, bins, settings.min_docs, self._pool)
         source, tables = source_name(self._paths), self._table.of_tables
         return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
 
@@ -164,7 +164,7 @@ class _TwoPasses:
         labels, query_offsets = labels_and_ids.finish_labels()
         n, (_, places) = len(labels), self._table.ascending()
         all_counts = counts.finish(len(places))
-        limits = (settings.max_bins, settings.absent)
+        limits = (settings.max_bins, settings.absent, settings.min_docs)
         edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
         if not sample.has_every_row:
             return labels, query_offsets, edges, None

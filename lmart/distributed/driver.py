@@ -55,7 +55,7 @@ class DistributedRun(BoostingRun):
             ],
             training=training,
             validation_sets=[ShardedScores(shards, 1 + number) for number in range(len(sets.validation_sets))],
-            n_features=edges.n_features,
+            n_features=len(edges.varying),
             n_idle_queries=min(map(sum, zip(*(idle for idle, _ in prepared), strict=True))),
             can_learn=any(can_learn for _, can_learn in prepared),
             warnings=tuple(warnings),

@@ -107,10 +107,15 @@ class Shard(LinkedActor):
         self._edges = edges
         return Counts(self._parts.code(edges))
 
-    def lay_out(self, counts_of_all: Int64Array) -> None:
-        """Lay out the rows for growing trees; `counts_of_all` is int64[m, 256], documents of all shards in each bin."""
+    def lay_out(self, counts_of_all: Int64Array, min_documents: int) -> None:
+        """Lay out the rows for growing trees.
+
+        counts_of_all : int64[m, 256], documents of all shards in each bin
+        min_documents : fewest on each side of a split
+        """
         return_freed_memory()
-        self._binned = self._parts.lay_out(counts_of_all)
+        self._binned = self._parts.lay_out(counts_of_all, min_documents)
+        self._edges = self._binned.edges
         self._narrowing = RowNarrowing(self._binned)
 
     def first_places(self, number: int | None, codes: Sequence[int]) -> dict[str, tuple[str, int]]:

@@ -85,11 +85,11 @@ class TrainingReader(PartsReader):
         self._sample = None
         return count_bins(self._bins, self._pool)
 
-    def lay_out(self, counts_of_all: Int64Array) -> BinnedFeatures:
+    def lay_out(self, counts_of_all: Int64Array, min_documents: int) -> BinnedFeatures:
         """Return the rows laid out for growing trees."""
         bins: UInt8Array = self._bins
         del self._bins
-        return lay_out(self._edges, bins, self._pool, counts_of_all)
+        return lay_out(self._edges, bins, min_documents, self._pool, counts_of_all)
 
     def _again(self) -> Iterator[Batch]:
         """Yield all rows once more; DataError when they are not those of the first pass."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning import edge_sample
-from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges
+from lmart.binning.binned_features import can_be_split
+from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges, most_others
 from lmart.distributed.actors import Actors
 from lmart.distributed.query_places import refuse_repeated, repeated_codes
 from lmart.distributed.reading import (
@@ -124,15 +125,19 @@ def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> 
     in_sample = np.sum([of_sample for of_sample, _ in counts], axis=0)
     of_all = np.sum([one for _, one in counts], axis=0)
     n_zeros = count_zeros(in_sample, n_rows, settings.absent)
+    rare = most_others(of_all, settings.absent) < settings.min_docs
     edges: list[Float64Array] = []
     for first, last in feature_groups(in_sample[0], GATHERED):
         cells = _gathered(shards.call("cells", first, last), [one[first:last] for one in of_shards])
-        edges += edges_of_cells(cells, in_sample[0, first:last], n_zeros[first:last], settings.max_bins)
+        edges += edges_of_cells(
+            cells, in_sample[0, first:last], n_zeros[first:last], settings.max_bins, rare[first:last]
+        )
     n = train_set.n_documents
-    joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent)
+    joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent, settings.min_docs)
     found: Counts = shards.add("code", joined)
-    shards.add("lay_out", found.counts)
-    return joined, found.counts
+    shards.add("lay_out", found.counts, settings.min_docs)
+    kept = can_be_split(found.counts, settings.min_docs)
+    return joined.only(kept), found.counts[kept]
 
 
 def _sample(shards: Actors, train_set: JoinedSet) -> int:

@@ -160,7 +160,7 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
     messages += _columns_not_everywhere(judged, settings, run.strict)
-    binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.seed, pool)
+    binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
     model = without_trees(binned, settings)
     every, coded = [judged], []
     for number, valid_set in enumerate(sets):

@@ -76,7 +76,13 @@ class TrainSettings:
     max_depth: int = declared(
         0, "Maximum depth of a tree; 0: no limit.", "The depth is the number of splits from root to leaf.", low=0
     )
-    min_docs: int = declared(20, "Minimum number of documents in a leaf.", "Counted exactly, not estimated.", low=1)
+    min_docs: int = declared(
+        20,
+        "Minimum number of documents in a leaf.",
+        "Counted exactly, not estimated. A feature that can be split nowhere so, as most of wide, sparse data, takes "
+        "no memory, and a linear ranker does not use it either.",
+        low=1,
+    )
     min_hessian: float = declared(0.001, "Minimum sum of hessians in a leaf.", low=0)
     l2: float = declared(
         0.0, "L2 regularisation of leaf values.", "It is added to the sum of hessians of a leaf.", low=0, high=1e100

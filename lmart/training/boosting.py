@@ -96,7 +96,7 @@ class Learner:
     fittings        : of each ranker
     training        : the training set
     validation_sets : the sets that are measured
-    n_features      : features that trees can split on
+    n_features      : features with two bins
     n_idle_queries  : queries without a pair: no two documents have different relevance
     can_learn       : whether any query with a pair has a weight above 0
     warnings        : how validation sets fail to match the training set
@@ -367,7 +367,7 @@ class TrainingRun(BoostingRun):
             fittings=[LocalFitting(objective, setup, self._scored) for objective in prepared],
             training=self._scored,
             validation_sets=self._sets,
-            n_features=edges.n_features,
+            n_features=len(edges.varying),
             n_idle_queries=min(objective.n_queries_without_pairs() for objective in prepared),
             can_learn=any(objective.can_learn() for objective in prepared),
             warnings=tuple(text for data in self._sets for text in data.warnings),
@@ -407,7 +407,7 @@ def _weighted_tree(grown: GrownTree, weight: float) -> GrownTree:
 def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> BinnedDataset:
     """Return the training set in bins."""
     if isinstance(train_set, RankingDataset):
-        return bin_dataset(train_set, settings.max_bins, settings.absent, settings.seed, pool)
+        return bin_dataset(train_set, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
     return train_set
 
 

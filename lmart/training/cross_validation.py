@@ -159,7 +159,7 @@ class FoldTraining:
         facts = settings.facts._replace(n_documents=self._seen.n_documents)
         of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
         given = of_fold.recorded
-        binned = bin_dataset(self._seen, given.max_bins, given.absent, given.seed, pool)
+        binned = bin_dataset(self._seen, given.max_bins, given.absent, given.min_docs, given.seed, pool)
         self.empty = without_trees(binned, given)
         coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
         self._runs = [

@@ -59,7 +59,7 @@ class TrainResult:
     stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
                        (no split had a positive gain)
     n_idle_queries   : training queries without a pair
-    n_features_split : features with more than one bin, which trees can split on
+    n_features_split : features with more than one bin
     sampling_rate    : share of the documents that each tree is grown from
     training         : measure of the ensemble on the training set; None when no query counts
     validation       : the same on each validation set

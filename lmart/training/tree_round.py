@@ -65,13 +65,18 @@ def grow_round(
 
 
 def draw_features(edges: BinEdges, settings: RankerSettings, round_number: int) -> BoolArray | None:
-    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits."""
+    """Return the features that a tree may split on, bool[m], None for all: those with the least mixed bits.
+
+    Drawn from all features with two bins, so that it does not depend on `min_docs`.
+    """
     if settings.feature_rate >= 1.0:
         return None
-    mixed = np.empty(edges.n_features, np.uint64)
-    gradient_sampling.mix_each(edges.columns, ~np.uint64(round_key(settings.seed, round_number)), mixed)
-    allowed = np.zeros(edges.n_features, np.bool_)
-    allowed[mixed.argsort(kind="stable")[: max(1, round(settings.feature_rate * edges.n_features))]] = True
+    varying = edges.varying
+    mixed = np.empty(len(varying), np.uint64)
+    gradient_sampling.mix_each(varying, ~np.uint64(round_key(settings.seed, round_number)), mixed)
+    drawn = np.zeros(len(varying), np.bool_)
+    drawn[mixed.argsort(kind="stable")[: max(1, round(settings.feature_rate * len(varying)))]] = True
+    allowed: BoolArray = drawn[np.searchsorted(varying, edges.columns)]
     return allowed
 
 

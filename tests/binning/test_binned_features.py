@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ from helpers.datasets import dataset, random_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmart.binning.binned_features import Coder, RowsToCode, bin_features, code_features, row_arrays
+from lmart.binning.binned_features import Coder, RowsToCode, bin_dataset, bin_features, code_features, row_arrays
 from lmart.binning.edge_sample import RowSample
 from lmart.binning.edges import BinEdges, fit_bin_edges
 from lmart.data.dataset import RankingDataset, SparseRows
+from lmart.formats.models.lmart_json import model_to_json
+from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
+from lmart.training.boosting import train
 
 POOL = WorkerPool(1)
 LARGEST = float(np.finfo(np.float64).max)
@@ -27,7 +31,7 @@ numbers = st.one_of(
 
 
 def edges_of(data: RankingDataset, absent: str = "zero", max_bins: int = 255) -> BinEdges:
-    return fit_bin_edges(data, max_bins, absent, 0, POOL)
+    return fit_bin_edges(data, max_bins, absent, 1, 0, POOL)
 
 
 def sparse(rows: list[dict[int, float]], n_columns: int) -> RankingDataset:
@@ -74,7 +78,7 @@ def test_written_and_dropped_zeros_are_the_same() -> None:
     dropped = sparse([{0: 1.0}, {1: 2.0}], 2)
     one, other = edges_of(written), edges_of(dropped)
     assert one.edges.tolist() == other.edges.tolist()
-    assert (bin_features(written, one, POOL).bins == bin_features(dropped, other, POOL).bins).all()
+    assert (bin_features(written, one, 1, POOL).bins == bin_features(dropped, other, 1, POOL).bins).all()
 
 
 def test_constant_columns_are_left_out_and_a_missing_bin_saves_one() -> None:
@@ -107,7 +111,7 @@ def test_unknown_columns_are_skipped_and_absent_ones_filled() -> None:
 def test_both_layouts_hold_the_same_codes(threads: int) -> None:
     data = random_dataset(5, n_queries=80)
     with WorkerPool(threads) as pool:
-        binned = bin_features(data, edges_of(data), pool)
+        binned = bin_features(data, edges_of(data), 1, pool)
     offsets = binned.edges.bin_offsets
     for row in range(0, data.n_documents, 7):
         listed = binned.other_bins[binned.row_offsets[row] : binned.row_offsets[row + 1]].tolist()
@@ -121,7 +125,7 @@ def test_both_layouts_hold_the_same_codes(threads: int) -> None:
 def test_more_than_65536_bins_are_numbered_wider() -> None:
     rng = np.random.default_rng(0)
     data = dataset([0] * 300, ["q"] * 300, rng.normal(size=(300, 260)))
-    binned = bin_features(data, edges_of(data), POOL)
+    binned = bin_features(data, edges_of(data), 1, POOL)
     assert binned.edges.n_bins > 65536 and binned.other_bins.dtype == np.uint32
 
 
@@ -150,3 +154,23 @@ def test_rows_that_come_bit_by_bit_leave_the_sample_of_all(monkeypatch: pytest.M
     for i, row in enumerate(expected):
         own = columns[starts[i] : starts[i] + offsets[i + 1] - offsets[i]].tolist()
         assert dict(zip(own, values[offsets[i] : offsets[i + 1]].tolist(), strict=True)) == rows[row]
+
+
+@pytest.mark.parametrize("absent", ["zero", "missing"])
+def test_features_that_no_split_can_use_are_left_out_and_nothing_else_changes(absent: str) -> None:
+    data = random_dataset(4, n_queries=30, n_features=4)
+    n = data.n_documents
+    rare = [{4: 1.0} if row % (n // 3) == 1 else {} for row in range(n)]  # four or fewer documents have column 4
+    flat = [{5: 2.0 if row % (n // 3) == 2 else 7.0} for row in range(n)]  # all have column 5, few another value
+    rows = []
+    for row in range(n):
+        part = data.features.between(row, row + 1)
+        rows.append(dict(zip(part.columns.tolist(), part.values.tolist(), strict=True)) | rare[row] | flat[row])
+    wide = replace(data, features=sparse(rows, 6).features, feature_ids=np.arange(1, 7))
+    settings = TrainSettings(trees=5, rankers=1, min_docs=5, min_hessian=0.0, features=0.5, absent=absent)
+    every, useful = (bin_dataset(wide, 255, absent, least, 0, POOL) for least in (1, 5))
+    assert every.features.edges.columns.tolist() == [0, 1, 2, 4, 5]
+    assert useful.features.edges.columns.tolist() == [0, 1, 2]
+    assert useful.features.edges.varying.tolist() == [0, 1, 2, 4, 5]
+    one, other = (model_to_json(train(binned, [], settings, POOL).ensemble) for binned in (every, useful))
+    assert one == other

@@ -94,10 +94,10 @@ def test_documents_are_counted_where_hessians_vanish() -> None:
     from lmart.training.grower.leaves import LocalLeaves
 
     data = dataset([0] * 40, ["q"] * 40, [[float(x)] for x in range(40)])
-    edges = fit_bin_edges(data, 255, "zero", 0, POOL)
+    edges = fit_bin_edges(data, 255, "zero", 1, 0, POOL)
     packed = np.array([-1000 if row == 0 else 10 for row in range(40)], np.int64) << 32
     rows = np.arange(40, dtype=np.int32)
-    leaves = LocalLeaves(bin_features(data, edges, POOL), packed, rows, rows[:0], POOL.threads)
+    leaves = LocalLeaves(bin_features(data, edges, 1, POOL), packed, rows, rows[:0], POOL.threads)
     chosen = TrainSettings(leaves=4, min_docs=10, min_hessian=0, l2=1)
     grown = grow_tree(leaves, edges, Units(1.0, 1.0, 0), tree_settings(chosen), POOL)
     assert grown is not None and grown.tree.leaf_documents is not None

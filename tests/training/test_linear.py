@@ -55,7 +55,7 @@ def linear_part(result: TrainResult) -> tuple[Tree, ...]:
 def source_of(data: RankingDataset, weights: Float64Array | None = None) -> tuple[LinearSource, LocalTrainingScores]:
     """Return what a linear ranker is fitted to, and the scores of the data."""
     settings = resolve_for(CHOSEN, data)
-    binned = bin_dataset(data, 255, "zero", 0, POOL).features
+    binned = bin_dataset(data, 255, "zero", 1, 0, POOL).features
     training = LocalTrainingScores(data, binned, settings, POOL, Metadata(weights))
     objective = objectives.prepare(data, settings.linear_ranker, POOL, weights)
     return LocalLinearSource(objective, binned, training, POOL), training

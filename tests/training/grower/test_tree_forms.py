@@ -38,10 +38,10 @@ documents = st.lists(
 def grow(rows: list[tuple[float, int, int, int]], chosen: TrainSettings) -> tuple[GrownTree | None, LocalLeaves]:
     """Grow a tree on two features with given gradients and hessians."""
     data = dataset([0] * len(rows), ["q"] * len(rows), [[x, float(y)] for x, y, _, _ in rows])
-    edges = fit_bin_edges(data, 255, "zero", 0, POOL)
+    edges = fit_bin_edges(data, 255, "zero", 1, 0, POOL)
     packed = np.array([(g << 48) + (h << 16) for _, _, g, h in rows], np.int64)
     every = np.arange(len(rows), dtype=np.int32)
-    leaves = LocalLeaves(bin_features(data, edges, POOL), packed, every, every[:0], 1)
+    leaves = LocalLeaves(bin_features(data, edges, 1, POOL), packed, every, every[:0], 1)
     return grow_tree(leaves, edges, Units(UNIT, UNIT, 3 << 16), tree_settings(chosen), POOL), leaves
 
 
