@@ -53,6 +53,12 @@ class ShardedLeaves:
                     n_before += 1
             yield group
 
+    def sum_again(self, leaves: Sequence[int]) -> None:
+        """Have the histograms of leaves at hand, as after `split_ahead`."""
+        if leaves:
+            done: SplitsDone = self._shards.add("sum_leaves", list(leaves))
+            self._summed = dict(zip(leaves, zip(done.totals.tolist(), done.histograms, strict=True), strict=True))
+
     def cost(self, leaf: int) -> int:
         """Return 0 for a leaf whose histogram is there, else 1."""
         return 0 if leaf in self._summed else 1
@@ -160,9 +166,14 @@ class _ShardedExpander(Expander):
         self._leaves = leaves
 
     def leaves_ahead(self, threads: int) -> int:
-        return AHEAD
+        return min(AHEAD, self._histograms.most // 4)
+
+    def restore(self, leaves: list[Leaf], n_more: int) -> None:
+        self._leaves.sum_again([leaf.number for leaf in leaves if leaf.histogram is None])
+        super().restore(leaves, n_more)
 
     def expand(self, leaves: list[Leaf]) -> None:
+        self.restore(leaves, 1)
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         calls = [(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves]
         deepest = self._params.settings.max_depth
@@ -177,6 +188,7 @@ class _ShardedExpander(Expander):
             self.expand_all(confirmed)
 
     def split(self, leaf: Leaf) -> None:
+        self.restore([leaf], 0)
         left, right = self.new_numbers()
         for _ in self._leaves.split_ahead([_planned(leaf, left, right, sums=False)]):
             if self._confirm(leaf, left, right):

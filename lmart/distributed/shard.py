@@ -289,6 +289,13 @@ class Shard(LinkedActor):
         if one.summed is not None:
             done.totals[of_sums] = leaves.histogram(one.summed, done.histograms[of_sums], pool)
 
+    def sum_leaves(self, leaves: Sequence[int]) -> SplitsDone:
+        """Sum the histograms of leaves, without any split."""
+        totals, histograms = np.empty(len(leaves), np.int64), np.empty((len(leaves), self._edges.n_bins), np.int64)
+        for place, leaf in enumerate(leaves):
+            totals[place] = self._leaves.histogram(leaf, histograms[place], self._pool)
+        return SplitsDone(np.empty((0, 2), np.int64), totals, histograms)
+
     def count_children(self, splits: Sequence[tuple[int, Split]], enough: int) -> Counts:
         """Return the documents on each side of splits of leaves, counted until both are enough, int64[n_splits, 2]."""
         return Counts(np.array([self._leaves.count_children(leaf, split, enough) for leaf, split in splits], np.int64))

@@ -67,7 +67,9 @@ class TrainSettings:
     leaves: int | None = declared(
         None,
         "Maximum number of leaves per tree.",
-        "auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split.",
+        "auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split. While a tree "
+        "grows, sums by bin of its leaves take up to 512 MB, or what 8 leaves need if that is more: with more leaves, "
+        "some are summed again, which takes longer. There is no such limit where all leaves of a level share a split.",
         low=2,
         high=1 << 20,
         other=AUTO,

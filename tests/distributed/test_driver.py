@@ -24,6 +24,7 @@ from lmart.settings import OBJECTIVES, TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training import scores, tree_round
 from lmart.training.boosting import train, without_trees
+from lmart.training.grower import Histograms
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
 
@@ -72,6 +73,19 @@ def test_any_number_of_shards_gives_the_bytes_of_one_process(changed: dict[str, 
         assert bytes_of(found) == bytes_of(expected)
         assert found.training == expected.training
         assert own == rounds
+
+
+@pytest.mark.parametrize("form", ["leafwise", "depthwise"])
+def test_fewer_histograms_than_leaves_grow_the_same_trees(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = replace(SMALL, tree=form, leaves=60)
+    parts = write_parts(learnable(), 3, tmp_path)
+    expected, _ = fit_alone(parts, settings)
+    monkeypatch.setattr(driver, "Histograms", lambda n_bins: Histograms(n_bins, 0))
+    found, _ = fit_in_shards(SetFiles("parts", parts), settings, 2)
+    assert max(len(grown.leaf_values) for grown in found.ensemble.trees) > 16
+    assert bytes_of(found) == bytes_of(expected)
 
 
 def joined(parts: list[str], folder: Path, name: str) -> str:

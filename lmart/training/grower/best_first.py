@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Sequence
 
 from lmart.array_types import Int64Array
+from lmart.kernels.trees.histogram import complete_histogram
 from lmart.threads import WorkerPool
 from lmart.training.grower.split_finder import SplitFinder
 from lmart.training.grower.tree import (
@@ -33,10 +35,11 @@ class Expander:
         self._params, self._source, self._histograms = params, params.source, params.histograms
         self._finder = finder or SplitFinder(params)
         self._numbers = itertools.count(1)
+        self._open: list[tuple[float, int, Leaf]] = []  # a heap of leaves that got histograms: split gain, number, leaf
 
     def leaves_ahead(self, threads: int) -> int:
         """Return how many leaves are best expanded at a time."""
-        return AHEAD * threads if threads > 1 else 1
+        return min(AHEAD * threads, self._histograms.most // 4) if threads > 1 else 1
 
     def find_root(self) -> Leaf:
         """Return the leaf of all documents, with its best split."""
@@ -49,6 +52,7 @@ class Expander:
 
     def expand(self, leaves: list[Leaf]) -> None:
         """Give leaves their children, and these their best splits."""
+        self.restore(leaves, 1)
         # Numbers and buffers are taken here, since the leaves are worked on side by side.
         self.expand_all([(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves])
 
@@ -64,6 +68,32 @@ class Expander:
             for child in leaf.children or ():
                 if child.split is None:
                     self._histograms.give_back(child)
+                else:
+                    heapq.heappush(self._open, (child.split.split_gain, child.number, child))
+
+    def restore(self, leaves: list[Leaf], n_more: int) -> None:
+        """Give leaves the histograms that were taken from them, and make room for `n_more` for each.
+
+        Those of other leaves are taken, of the lowest gains first, where there is no memory for all. Sums are exact, so
+        that the tree does not depend on it.
+        """
+        without = [leaf for leaf in leaves if leaf.histogram is None]
+        lacking = self._histograms.lacking(len(without) + n_more * len(leaves))
+        busy: list[tuple[float, int, Leaf]] = []
+        while lacking and self._open:
+            entry = heapq.heappop(self._open)
+            if entry[-1] in leaves:
+                busy.append(entry)
+            elif entry[-1].histogram is not None:
+                self._histograms.give_back(entry[-1])
+                lacking -= 1
+        for entry in busy:
+            heapq.heappush(self._open, entry)
+        for leaf in without:
+            leaf.histogram = self._histograms.take()
+            heapq.heappush(self._open, (-math.inf if leaf.split is None else leaf.split.split_gain, leaf.number, leaf))
+        n_documents = [self._source.n_documents(leaf.number) for leaf in without]
+        run_by_size(self._sum_again, [(leaf,) for leaf in without], n_documents, self._params.pool)
 
     def split(self, leaf: Leaf) -> None:
         """Give a leaf its children, which are not to be split."""
@@ -73,6 +103,12 @@ class Expander:
     def new_numbers(self) -> tuple[int, int]:
         """Return numbers for two children."""
         return next(self._numbers), next(self._numbers)
+
+    def _sum_again(self, leaf: Leaf, pool: WorkerPool) -> None:
+        histogram, edges = leaf.known_histogram, self._params.edges
+        self._source.histogram(leaf.number, histogram, pool)
+        features = (edges.bin_offsets, self._source.most_frequent_bins, 0, edges.n_features)
+        complete_histogram(histogram, leaf.total, *features)
 
     def _may_split(self, leaf: Leaf) -> bool:
         settings = self._params.settings

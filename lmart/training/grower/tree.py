@@ -22,6 +22,8 @@ from lmart.training.grower.leaves import LeafSource
 Arguments = TypeVarTuple("Arguments")
 
 LOW_HALF = 0xFFFFFFFF  # mask of a packed sum: the sum of hessians
+HISTOGRAM_MEMORY = 512 << 20  # bytes of histograms of leaves, where there are more than the fewest
+FEWEST_HISTOGRAMS = 8
 SHARED = 65_536  # least documents of a leaf that all workers process together; smaller leaves get one worker each
 ONE_THREAD = WorkerPool(1)  # without workers, so it serves many callers at a time
 
@@ -90,16 +92,27 @@ class Leaf:
 class Histograms:
     """Buffers for histograms, reused from leaf to leaf and from tree to tree, since allocation costs more than summing.
 
+    memory : bytes of all buffers; a caller who can do with fewer asks for what is `lacking`
+
     For one caller at a time.
     """
 
-    def __init__(self, n_bins: int) -> None:
+    def __init__(self, n_bins: int, memory: int = HISTOGRAM_MEMORY) -> None:
         self._n_bins = n_bins
         self._free: list[Int64Array] = []
+        self._n_made = 0
+        self.most = max(FEWEST_HISTOGRAMS, memory // (8 * max(1, n_bins)))
 
     def take(self) -> Int64Array:
         """Return int64[n_bins], of any content."""
-        return self._free.pop() if self._free else np.empty(self._n_bins, np.int64)
+        if self._free:
+            return self._free.pop()
+        self._n_made += 1
+        return np.empty(self._n_bins, np.int64)
+
+    def lacking(self, n: int) -> int:
+        """Return how many buffers must be given back for n more to be taken within the memory."""
+        return max(0, self._n_made - len(self._free) + n - self.most)
 
     def give_back(self, leaf: Leaf) -> None:
         """Take a leaf's histogram from it, if it has one, to be used again."""

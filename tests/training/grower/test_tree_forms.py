@@ -161,6 +161,30 @@ def test_each_histogram_is_given_back_once(
     assert not away
 
 
+@pytest.mark.parametrize("form", ["leafwise", "depthwise"])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("monotone", ["", "1:+1"])
+def test_fewer_histograms_than_leaves_grow_the_same_tree(
+    form: str, threads: int, monotone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, trees = fit(form, leaves=40, threads=threads, monotone=monotone)
+    made: list[int] = []
+
+    class Few(tree.Histograms):
+        def __init__(self, n_bins: int) -> None:
+            super().__init__(n_bins, 0)
+
+        def take(self) -> Int64Array:
+            taken = super().take()
+            made.append(id(taken))
+            return taken
+
+    monkeypatch.setattr(boosting, "Histograms", Few)
+    assert fit(form, leaves=40, threads=threads, monotone=monotone)[0] == expected
+    assert max(len(grown.leaf_values) for grown in trees) > 2 * tree.FEWEST_HISTOGRAMS
+    assert len(set(made)) == tree.FEWEST_HISTOGRAMS
+
+
 def test_oblivious_trees_take_no_constraints() -> None:
     with pytest.raises(SettingsError, match="monotone does not go with tree 'oblivious'"):
         TrainSettings(tree="oblivious", monotone="1:+1")
