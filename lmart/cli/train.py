@@ -107,6 +107,8 @@ def command(
         begin(request, inputs, state, console)
         selected = train_run.select(request, inputs, resolved, record, pool, state, console)
         fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
+        if request.files.refit:
+            fitted = train_run.refit(request, fitted, record, pool, console)
         warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
         train_run.write_outputs(request, inputs, selected, fitted, record, console)
         state.remove()

@@ -52,6 +52,12 @@ class TrainFiles:
         metavar="FILE...",
         multiple=True,
     )
+    refit: bool = declared(
+        False,
+        "Train last on --data and --valid together.",
+        "Each ranker has as many trees as the model before it, which is that of --data with early stopping by --valid. "
+        "All measures are of the model before: no data is left to measure the last one.",
+    )
     out: str = declared(
         "model.json", "File for the model.", flags=("-o", "--out"), metavar="MODEL", instead="give it once"
     )
@@ -387,6 +393,8 @@ class TrainRequest:
         if self.files.checkpoint is not None and "-" in self.inputs:
             raise click.UsageError("standard input does not go with --checkpoint: the run reads it again to go on")
         with_positions = metadata_files.positions is not None
+        if self.files.refit:
+            self._check_refit()
         check_selection(self.selection, settings, self.files.valid, self.outputs, with_positions)
         if self.files.continue_from is not None:
             settings = self._of_one_ranker(settings)
@@ -395,6 +403,20 @@ class TrainRequest:
         if path is None:
             settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))
         return replace(self, settings=settings)
+
+    def _check_refit(self) -> None:
+        """Raise a usage error when --data and --valid cannot be read as one data set."""
+        if not self.files.valid:
+            raise click.UsageError("--refit needs a --valid file, which is what it adds to --data")
+        if self.files.continue_from is not None:
+            raise click.UsageError("--refit does not go with --continue-from; leave out one of both")
+        if self.metadata_files.paths or self.read_options.query_sizes:
+            what = "--refit reads --data and --valid as one data set"
+            raise click.UsageError(
+                f"{what}, without weights, initial scores, positions or query sizes; leave these out"
+            )
+        if "-" in self.inputs:
+            raise click.UsageError("--refit reads its inputs twice, so none can be standard input; give files")
 
     @property
     def _of_one_process(self) -> list[tuple[str, object, str]]:
@@ -406,6 +428,7 @@ class TrainRequest:
             ("--tune", selection.tunes, alone),
             ("--continue-from", self.files.continue_from, alone),
             ("--checkpoint", self.files.checkpoint, alone),
+            ("--refit", self.files.refit, alone),
             ("--positions", metadata.positions, alone),
             ("--group-by-qid", options.group_by_qid, "put the rows of each query together, in one file"),
             ("--query-sizes", options.query_sizes, "put queries into the data first, with 'lmart convert'"),

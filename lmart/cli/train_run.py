@@ -12,16 +12,19 @@ from lmart.cli.signals import flush_output
 from lmart.cli.terminal import training
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.training_progress import RoundProgress
-from lmart.cli.train_inputs import TrainingInputs
+from lmart.cli.train_inputs import TrainingInputs, read_inputs
 from lmart.cli.train_request import TrainRequest
 from lmart.data.dataset import RankingDataset
 from lmart.distributed.driver import DistributedRun
 from lmart.distributed.reading import JoinedSet
 from lmart.distributed.sharded_sets import resolve_sharded
+from lmart.errors import counted
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.results.scores import write_scores
 from lmart.reports import run_report
 from lmart.reports.run_report import RunRecord
+from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.importance import importance_by_name, split_importance
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
@@ -38,12 +41,19 @@ class FittedModel:
     """The result of a run, the settings it was trained with, and whether there was anything to learn.
 
     differences : why one run of all rounds would not give what a run gave that went on from a model
+    refitted  : the model of all data, with the same trees of each ranker; None: there is none
     """
 
     result: TrainResult
     settings: ResolvedSettings
     can_learn: bool
     differences: tuple[str, ...] = ()
+    refitted: TrainResult | None = None
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The model that is written."""
+        return (self.refitted or self.result).ensemble
 
 
 def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:
@@ -122,6 +132,41 @@ def fit(
     return FittedModel(result, run.settings, run.can_learn, tuple(report.text for report in run.differences))
 
 
+def refit(
+    request: TrainRequest, fitted: FittedModel, record: RunRecord, pool: WorkerPool, console: Console
+) -> FittedModel:
+    """Train again on --data and --valid together, with the trees that each ranker has."""
+    files = request.files
+    rankers = [one for one in fitted.result.rankers if one.trees]
+    if not rankers:
+        return fitted
+    with record.timed("refitting"):
+        inputs = read_inputs(
+            replace(request, files=replace(files, data=(*files.data, *files.valid), valid=())), pool, console
+        )
+        assert not isinstance(inputs.train_set, JoinedSet)
+        linear = fitted.result.linear
+        settings = replace(
+            fitted.settings,
+            rankers=tuple(
+                replace(own, trees=one.trees)
+                for own, one in zip(fitted.settings.rankers, fitted.result.rankers, strict=False)
+                if one.trees
+            ),
+            trees=sum(one.trees for one in rankers),
+            linear=0.0 if linear is None else linear.weight,
+            patience=None,
+            shares_trees=False,
+        )
+        run = TrainingRun(inputs.train_set, [], settings, pool)
+        console.notice(f"trains again on all {counted(inputs.train_set.n_documents, 'document')} (--refit)")
+        with console.progress(settings.trees) as progress:
+            shown = RoundProgress(progress, settings, (), None)
+            for report in run.rounds():
+                shown.on_round(report)
+        return replace(fitted, refitted=run.finish())
+
+
 def _start(inputs: TrainingInputs, settings: ResolvedSettings, pool: WorkerPool) -> BoostingRun:
     """Return the run, ready to grow its first tree."""
     if inputs.sharded is not None:
@@ -159,7 +204,7 @@ def write_outputs(
         folds, sets = selected.cross_validation, inputs.in_memory
         if oof is not None and folds is not None and sets is not None:
             _write_out_of_fold(folds, sets.train_set, files.open(oof))
-        files.open(request.files.out).write(model_to_json(fitted.result.ensemble))
+        files.open(request.files.out).write(model_to_json(fitted.ensemble))
         training.print_results(selected, console, to_output="-" not in request.outputs.values())
         flush_output()
 
@@ -179,6 +224,8 @@ def report_result(
     """Report what was written, after all outputs are complete."""
     files = request.files
     console.notice(training.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
+    if fitted.refitted is not None:
+        console.notice("measures are of the model before --refit: no data is left to measure the one that was written")
     if request.metadata_files.init_scores is not None:
         console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
 
@@ -197,4 +244,9 @@ def _report(
             "differences": list(fitted.differences),
         }
     run = result, fitted.settings, inputs.train_set, record
-    return run_report.run_entries(*run, named, continued, console.warnings, inputs.metadata.positions)
+    content = run_report.run_entries(*run, named, continued, console.warnings, inputs.metadata.positions)
+    if fitted.refitted is not None:
+        ensemble = fitted.refitted.ensemble
+        content["importance"] = importance_by_name(ensemble, split_importance(ensemble))
+        content["refit"] = {"trees": len(ensemble.trees), "training": fitted.refitted.training}
+    return content

@@ -39,7 +39,8 @@ def resolve_for(
     """
     every = (train_set, *others)
     scale = max(grade_scale(dataset.labels) for dataset in every)
-    facts = DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions, with_validation=bool(others))
+    sizes = train_set.n_queries, train_set.n_documents
+    facts = DataFacts(*sizes, scale, with_positions, bool(others), train_set.n_features)
     resolved = resolve(settings, facts)
     refuse_above_largest(resolved, [(dataset.source, dataset.labels, dataset.input_rows) for dataset in every])
     return resolved
