@@ -88,6 +88,8 @@ eval --model few.json model.json --data test.svm --metric ndcg@5,map --ties doci
 eval --scores scores.txt --data test.svm --like xgboost --metric ndcg@5,map,p@3
 eval --qrels test.qrels --run test.run --like trec_eval
 show model.json --data test.svm
+show test.svm
+show test.csv --allow-inf
 eval --scores scores.txt --data test.csv
 convert train.svm o.csv
 convert odd.svm o.csv --allow-inf --duplicates last --absent missing
