@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from lmart.evaluation import Comparisons, Evaluation, compare, evaluate
     from lmart.interface.arguments import Settings
     from lmart.interface.reading import read
+    from lmart.interface.selection import Tuning, cross_validate, tune
     from lmart.interface.training import train
     from lmart.model import Model, load
     from lmart.reports.run_report import RunReport
     from lmart.scoring.explain import Explanation
+    from lmart.training.cross_validation import CrossValidation
     from lmart.training.rankers import RoundReport
 
 __version__ = "0.1.0"
@@ -28,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArrayError",
     "Comparisons",
+    "CrossValidation",
     "DataError",
     "Dataset",
     "Evaluation",
@@ -40,17 +43,21 @@ __all__ = [
     "RunReport",
     "Settings",
     "SettingsError",
+    "Tuning",
     "__version__",
     "compare",
+    "cross_validate",
     "evaluate",
     "load",
     "read",
     "train",
+    "tune",
 ]
 
 # What needs NumPy or Numba, which take a third of a second to import; `lmart --help` does not.
 _LATER = {
     "Comparisons": "evaluation",
+    "CrossValidation": "training.cross_validation",
     "Dataset": "data.python_dataset",
     "Evaluation": "evaluation",
     "Explanation": "scoring.explain",
@@ -58,11 +65,14 @@ _LATER = {
     "RoundReport": "training.rankers",
     "RunReport": "reports.run_report",
     "Settings": "interface.arguments",
+    "Tuning": "interface.selection",
     "compare": "evaluation",
+    "cross_validate": "interface.selection",
     "evaluate": "evaluation",
     "load": "model",
     "read": "interface.reading",
     "train": "interface.training",
+    "tune": "interface.selection",
 }
 
 

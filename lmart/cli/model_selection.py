@@ -16,6 +16,7 @@ from lmart.errors import counted
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.settings.train_settings import TrainSettings
 from lmart.training import remarks
+from lmart.training.search_space import TRIAL_PATIENCE
 
 if TYPE_CHECKING:
     from lmart.data.dataset import RankingDataset
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from lmart.training.search_space import Dimension
     from lmart.training.tree_log import TreeLog
     from lmart.training.tuning import Measured, Trial
-
-PATIENCE = 50  # of --early-stop in trials when it is not given
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def select_settings(
 
 def trial_patience(selection: SelectionOptions, settings: TrainSettings) -> int:
     """Return the rounds without a better measure after which a trial stops."""
-    return settings.early_stop if "early_stop" in selection.given else PATIENCE
+    return settings.early_stop if "early_stop" in selection.given else TRIAL_PATIENCE
 
 
 def _cross_validate(
@@ -132,7 +131,7 @@ def _search(
     selection: SelectionOptions, settings: ResolvedSettings, measured: Measured, state: RunState, console: Console
 ) -> SelectedSettings:
     """Search for settings, from trial to trial, and report the best one."""
-    from lmart.training.tuning import search
+    from lmart.training.tuning import best_settings, search
 
     patience = trial_patience(selection, settings.recorded)
     base = resolve(replace(settings.recorded, early_stop=patience), settings.facts)
@@ -161,12 +160,7 @@ def _search(
             state.end_search([trial.to_json() for trial in found])
         progress.update(total)
     winner = _report_best(found, settings, selection.folds is not None, console)
-    chosen = replace(base.recorded, **winner.values)
-    if selection.folds is None and chosen.rankers != 1:
-        final = chosen  # each ranker is stopped by itself, as in the trial: the very model that was measured
-    else:
-        final = replace(chosen, trees=winner.trees, early_stop=0)
-    return SelectedSettings(resolve(final, settings.facts), None, found, space)
+    return SelectedSettings(best_settings(base, winner, selection.folds is not None), None, found, space)
 
 
 def _open_trials(

@@ -22,7 +22,7 @@ from lmart.settings import WITH_POSITIONS, TrainSettings
 from lmart.settings import options as setting_fields
 from lmart.settings.declared import declared
 from lmart.settings.recipe import check_rankers
-from lmart.settings.train_settings import idle_options, without_meaning
+from lmart.settings.train_settings import idle_options
 
 if TYPE_CHECKING:
     from lmart.binning.validation_set import CodedDataset
@@ -297,15 +297,10 @@ class SelectionOptions:
 
 
 def searched(selection: SelectionOptions, settings: TrainSettings, with_positions: bool) -> tuple[Dimension, ...]:
-    """Return what a search tries: no settings that are given, mean nothing, or have one value that is allowed."""
-    from lmart.training.search_space import dimensions
+    """Return what a search tries: see `open_dimensions`."""
+    from lmart.training.search_space import open_dimensions
 
-    fixed = [*selection.given, *without_meaning(settings)]
-    if settings.monotone:
-        fixed.append("tree")  # oblivious ones do not go with it
-    if with_positions:
-        fixed.append("objective")
-    return dimensions(fixed)
+    return open_dimensions(selection.given, settings, with_positions)
 
 
 def check_selection(

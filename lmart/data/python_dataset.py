@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -251,6 +251,18 @@ def unbinned(dataset: Dataset, source: str, allow_infinite: bool = False, beside
     if not allow_infinite:
         rows = FiniteRows(rows, names or tuple(map(str, ids.tolist())), source)
     return replace(judged, features=rows, source=source, table_features=tables)
+
+
+def in_memory(
+    dataset: Dataset, source: str, allow_infinite: bool = False, beside: Features | None = None
+) -> RankingDataset:
+    """Return the documents with all of their rows in memory, as folds are taken from; see `unbinned`."""
+    judged = unbinned(dataset, source, allow_infinite, beside)
+    if isinstance(judged, RankingDataset):
+        return judged
+    assert isinstance(judged, ArrayDataset)
+    values = {one.name: getattr(judged, one.name) for one in fields(RankingDataset)}
+    return RankingDataset(**values | {"features": judged.features.between(0, judged.n_documents)})
 
 
 class FiniteRows:

@@ -36,6 +36,7 @@ from lmart.training.train_result import TrainResult
 
 _METADATA = ("weights", "init_scores", "positions")
 _OF_ARRAYS = ("group", "feature_names")
+OF_DATA = (*_METADATA, *_OF_ARRAYS)
 PROGRESS_SECONDS = 1.0  # between lines of progress
 
 
@@ -60,7 +61,7 @@ def train(
 
     TypeError for a setting that does not exist, with the one that may be meant; SettingsError for a value that is not
     allowed; ArrayError and DataError, which name the row, for data that cannot be used. UserWarnings say what may be
-    wrong; nothing is printed. Folds and the search for settings are the command line's; see also `lmart.sklearn`.
+    wrong; nothing is printed. See also `lmart.cross_validate`, `lmart.tune` and `lmart.sklearn`.
 
     >>> import lmart
     >>> model = lmart.train(lmart.read("data/sample/train.svm"), rankers=1, trees=20)
@@ -71,10 +72,10 @@ def train(
     2
     """
     run, keywords = run_of(settings)
-    train_set = _training_set(X, y, qid, keywords)
-    keywords = {name: value for name, value in keywords.items() if name not in (*_METADATA, *_OF_ARRAYS)}
+    train_set = training_set(X, y, qid, keywords)
+    keywords = {name: value for name, value in keywords.items() if name not in OF_DATA}
     chosen = settings_of(keywords, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
-    sets = _validation_sets(valid)
+    sets = validation_sets(valid)
     names = [name for name in keywords if name not in RECORDED]
     _check_starts(train_set, sets)
     previous = _model_before(run.continue_from)
@@ -92,7 +93,8 @@ def train(
     return model
 
 
-def _training_set(X: object, y: object, qid: object, keywords: Mapping[str, Any]) -> Dataset:
+def training_set(X: object, y: object, qid: object, keywords: Mapping[str, Any]) -> Dataset:
+    """Return the training set, with the metadata of the keywords; ArrayError when they do not fit together."""
     metadata = {name: keywords.get(name) for name in _METADATA}
     of_arrays = {name: keywords.get(name) for name in _OF_ARRAYS}
     if not isinstance(X, Dataset):
@@ -106,7 +108,8 @@ def _training_set(X: object, y: object, qid: object, keywords: Mapping[str, Any]
     return X.with_metadata(**metadata)
 
 
-def _validation_sets(valid: object) -> list[Dataset]:
+def validation_sets(valid: object) -> list[Dataset]:
+    """Return the validation sets; ArrayError when `valid` is something else."""
     if valid is None:
         return []
     listed = valid if isinstance(valid, list) else [valid]

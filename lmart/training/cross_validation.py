@@ -53,7 +53,7 @@ class Fold:
     rounds: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
     """The result of cross-validation.
 
@@ -84,6 +84,10 @@ class CrossValidation:
     folds: tuple[Fold, ...]
     scores: Float64Array
     warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        folds, trees = counted(len(self.folds), "fold"), counted(self.trees, "tree")
+        return f"<lmart.CrossValidation: mean {self.mean:.6f} of {folds} with {trees}>"
 
     @property
     def trees(self) -> int:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lmart.settings.train_settings import TrainSettings, without_meaning
+
 Value = bool | int | float | str | None  # of a setting that is searched; None: automatic
 
 
@@ -58,6 +60,19 @@ DIMENSIONS = (
     Dimension("truncation", 3, 100, log=True),
     Dimension("normalize", choices=(True, False)),
 )
+
+
+TRIAL_PATIENCE = 50  # early_stop of trials when it is not given
+
+
+def open_dimensions(names: Sequence[str], settings: TrainSettings, with_positions: bool) -> tuple[Dimension, ...]:
+    """Return what a search tries: no settings that are given, mean nothing, or have one value that is allowed."""
+    fixed = [*names, *without_meaning(settings)]
+    if settings.monotone:
+        fixed.append("tree")  # oblivious ones do not go with it
+    if with_positions:
+        fixed.append("objective")
+    return dimensions(fixed)
 
 
 def dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:

@@ -78,6 +78,15 @@ def best_of(trials: Sequence[Trial]) -> int | None:
     return min(measured)[1] if measured else None
 
 
+def best_settings(base: ResolvedSettings, best: Trial, by_folds: bool) -> ResolvedSettings:
+    """Return the settings that train the model of the best trial of a search from `base`."""
+    chosen = replace(base.recorded, **best.values)
+    if by_folds or chosen.rankers == 1:
+        chosen = replace(chosen, trees=best.trees, early_stop=0)
+    # else each ranker is stopped by itself, as in the trial: the very model that was measured
+    return resolve(chosen, base.facts)
+
+
 class _OutOfTime(Exception):
     """The time is up: the trial under way is dropped."""
 
