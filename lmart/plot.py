@@ -22,7 +22,7 @@ from lmart.decimals import shortest
 from lmart.errors import LmartError, needs_package
 from lmart.model import Model
 from lmart.reports.model_summary import node_bounds, steps
-from lmart.reports.run_report import load_report
+from lmart.reports.run_report import RunReport, load_report
 from lmart.scoring.ensemble import Tree
 from lmart.scoring.given_columns import match_columns
 
@@ -93,15 +93,20 @@ def partial_dependence(
     return axes
 
 
-def history(report: str | os.PathLike[str], *, ax: Axes | None = None) -> Axes:
+def history(report: Model | RunReport | str | os.PathLike[str], *, ax: Axes | None = None) -> Axes:
     """Draw the measure of each data set after each round, with a mark at the best round of validation sets.
 
-    report : file of `lmart train --report`
+    report : a model that was just trained, its `Model.history`, or the file of `lmart train --report`
     ax     : to draw on; None: on a new figure
 
-    Each ranker of a model with several has a line for each set. DataError when the file is no report of a run.
+    Each ranker of a model with several has a line for each set. DataError when the file is no report of a run,
+    ValueError when a model has no history.
     """
-    run = load_report(os.fsdecode(report))
+    run = report.history if isinstance(report, Model) else report
+    if run is None:
+        raise ValueError("the model has no history, as it is from a file; give the file of train --report")
+    if not isinstance(run, RunReport):
+        run = load_report(os.fsdecode(run))
     axes = _axes(ax)
     for number, ranker in enumerate(run.rankers, 1):
         for place, curve in enumerate(ranker.curves):

@@ -111,3 +111,11 @@ def test_says_which_package_is_missing(model: lmart.Model, monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", without_matplotlib)
     with pytest.raises(LmartError, match="needs the package matplotlib"):
         lmart.plot.tree(model)
+
+
+def test_a_history_is_that_of_a_model(model: lmart.Model, axes: Any) -> None:
+    lmart.plot.history(model, ax=axes)
+    assert model.history is not None and len(axes.lines) == len(model.history.rankers)
+    assert axes.lines[0].get_ydata().tolist() == list(model.history.rankers[0].curves[0].values)
+    with pytest.raises(ValueError, match="no history"):
+        lmart.plot.history(lmart.Model(model.ensemble))

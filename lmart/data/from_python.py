@@ -165,9 +165,12 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
 
 
 def refuse_path(features: object, what: str = "X") -> None:
-    """Raise ArrayError when features are the path of a file."""
+    """Raise ArrayError when features are the path of a file, or on a cluster of Dask."""
     if isinstance(features, str | bytes) or hasattr(features, "__fspath__"):
         raise ArrayError(f"{what} is a path; give lmart.read({str(features)!r})")
+    if type(features).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        how = "write it as Parquet for the commands with --dask, or give its .compute() if this process can hold it"
+        raise ArrayError(f"{what} is a Dask {type(features).__name__}; {how}")
 
 
 def refuse_other_width(n_columns: int, others: Features, source: str) -> None:

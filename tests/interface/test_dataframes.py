@@ -253,3 +253,11 @@ def test_arrays_and_float_columns_are_not_copied() -> None:
     X = np.ascontiguousarray(DATA.to_numpy())
     rows = unbinned(lmart.Dataset(X, DATA.labels, DATA.qid), "X", allow_infinite=True).features
     assert np.shares_memory(rows.between(5, 10).values, X)
+
+
+def test_dask_is_refused_with_what_to_do() -> None:
+    array = pytest.importorskip("dask.array")
+    model = lmart.train(DATA, trees=2)
+    for use in (lambda X: lmart.train(X, DATA.labels, DATA.qid), model.predict):
+        with pytest.raises(lmart.ArrayError, match=r"is a Dask Array; write it as Parquet .*compute\(\)"):
+            use(array.from_array(DATA.to_numpy()))
