@@ -45,7 +45,7 @@ LAYOUTS = {
     "train": HelpLayout(
         "data valid out trees leaves learning_rate min_docs objective metric early_stop folds tune",
         {
-            "Files": "data valid out report checkpoint continue_from strict",
+            "Files": "data valid out report checkpoint on_interrupt continue_from strict",
             "Trees": "trees rankers tree leaves learning_rate max_depth min_docs min_hessian l2 max_bins sample "
             "features monotone",
             "Objective": "objective truncation sigma normalize gain weights",

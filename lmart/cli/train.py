@@ -13,6 +13,7 @@ from lmart.cli.options.declare import group
 from lmart.cli.options.settings_file import origin
 from lmart.cli.options.shared import ClusterOptions, Running, cluster_options, data_options, running_options
 from lmart.cli.options.types import MeasureType
+from lmart.cli.signals import interrupt_behind
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest
 from lmart.constraints import is_list
@@ -78,6 +79,7 @@ def command(
     from lmart.cli.train_state import begin, run_state
     from lmart.reports.run_report import RunRecord
     from lmart.threads import WorkerPool
+    from lmart.training.checkpoint import MODEL
 
     request.check_outputs()
     request = request.with_constraints_read()
@@ -106,9 +108,16 @@ def command(
         train_run.report_inputs(request, inputs, resolved, console)
         begin(request, inputs, state, console)
         selected = train_run.select(request, inputs, resolved, record, pool, state, console)
-        fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
+        try:
+            fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
+        except BaseException as fault:
+            if interrupt_behind(fault) is not None and files.on_interrupt == "model" and state.has(MODEL):
+                record.rounds, record.training, state.closed = [], [], True
+                fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
+                train_run.write_outputs(request, inputs, selected, fitted, record, console)
+            raise
         if request.files.refit:
-            fitted = train_run.refit(request, fitted, record, pool, console)
+            fitted = train_run.refit(request, fitted, record, pool, state, console)
         warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
         train_run.write_outputs(request, inputs, selected, fitted, record, console)
         state.remove()

@@ -76,6 +76,13 @@ class TrainFiles:
         "lmart deletes FILE when the run is complete.",
         metavar="FILE",
     )
+    on_interrupt: str = declared(
+        "nothing",
+        "What to write when the run is interrupted.",
+        "model: the model of the trees so far, and the report, when the interrupt or SIGTERM comes while the model is "
+        "trained; the exit status is 130 or 143 all the same.",
+        choices=("nothing", "model"),
+    )
     settings_file: str | None = declared(
         None,
         "Take settings from FILE, such as a model or a report.",
@@ -424,6 +431,7 @@ class TrainRequest:
             ("--continue-from", self.files.continue_from, alone),
             ("--checkpoint", self.files.checkpoint, alone),
             ("--refit", self.files.refit, alone),
+            ("--on-interrupt", self.files.on_interrupt != "nothing", alone),
             ("--positions", metadata.positions, alone),
             ("--group-by-qid", options.group_by_qid, "put the rows of each query together, in one file"),
             ("--query-sizes", options.query_sizes, "put queries into the data first, with 'lmart convert'"),

@@ -29,7 +29,7 @@ from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, TrainingRun
-from lmart.training.checkpoint import MODEL, RunState
+from lmart.training.checkpoint import MODEL, REFIT, RunState
 from lmart.training.cross_validation import LEVEL, CrossValidation
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
@@ -133,7 +133,7 @@ def fit(
 
 
 def refit(
-    request: TrainRequest, fitted: FittedModel, record: RunRecord, pool: WorkerPool, console: Console
+    request: TrainRequest, fitted: FittedModel, record: RunRecord, pool: WorkerPool, state: RunState, console: Console
 ) -> FittedModel:
     """Train again on --data and --valid together, with the trees that each ranker has."""
     files = request.files
@@ -162,7 +162,7 @@ def refit(
         console.notice(f"trains again on all {counted(inputs.train_set.n_documents, 'document')} (--refit)")
         with console.progress(settings.trees) as progress:
             shown = RoundProgress(progress, settings, (), None)
-            for report in run.rounds():
+            for report in run.rounds(state.log(REFIT)):
                 shown.on_round(report)
         return replace(fitted, refitted=run.finish())
 

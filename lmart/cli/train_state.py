@@ -44,6 +44,7 @@ def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[s
     """Return what the bytes of the model and the course of the run depend on, in groups."""
     selection, metadata, of_sets = request.selection, inputs.metadata, inputs.validation_metadata
     selected: dict[str, object] = {name: getattr(selection, name) for name in ("folds", "tune", "tune_trials")}
+    selected["refit"] = request.files.refit
     if selection.tunes:
         space = searched(selection, request.settings, metadata.positions is not None)
         selected["what is searched"] = content_hash(

@@ -190,6 +190,8 @@ class BoostingRun:
             yield from ranker.rounds(min(left, of_ranker.trees))
             self._trained.append(ranker.result())
             left -= self._trained[-1].rounds
+            if log.at_end:
+                break
 
     def finish(self) -> TrainResult:
         """Return the result of all rounds; `settings` are then what trains the same again."""
@@ -219,7 +221,7 @@ class BoostingRun:
             ensemble=ensemble,
             n_trees=sum(len(ranker.trees) for ranker in rankers),
             rounds=sum(ranker.rounds for ranker in self._trained),
-            stopped=next((how for how in ("trees", "early") if how in ended), "split"),
+            stopped=next((how for how in ("interrupted", "trees", "early") if how in ended), "split"),
             n_idle_queries=self.n_idle_queries,
             n_features_split=self._learner.n_features,
             sampling_rate=self.settings.sampling_rate,

@@ -38,7 +38,7 @@ VERSION = 1
 FIRST_SECONDS = 0.5  # of training before the checkpoint is written for the first time
 PAUSE = 50  # times as long as writing it took, before it is written again: 2 % of the time
 DIGEST_SIZE = 16
-MODEL, FOLDS, TRIAL = "model", "folds", "trial "  # parts of a run; a trial is followed by its settings
+MODEL, REFIT, FOLDS, TRIAL = "model", "refit", "folds", "trial "  # parts of a run; a trial is followed by its settings
 FOR_ANEW = "delete it to start anew, or choose another name"
 
 _DTYPES = {
@@ -60,11 +60,13 @@ class RunState:
     """What is worth keeping of a run: its finished trials, and the trees of its parts.
 
     searched : whether the search for settings is over
+    closed   : set it to let runs end with the rounds that are logged
     """
 
     def __init__(self) -> None:
         self.trials: list[dict[str, Any]] = []
         self.searched = False
+        self.closed = False
         self._logs: dict[str, TreeLog] = {}
 
     @property
@@ -72,10 +74,15 @@ class RunState:
         """The number of rounds that are logged, of all parts."""
         return sum(len(log.rounds) for log in self._logs.values())
 
+    def has(self, part: str) -> bool:
+        """Return whether there is a round of a part."""
+        return part in self._logs and bool(self._logs[part].rounds)
+
     def log(self, part: str) -> TreeLog:
         """Return the log of a part, with the rounds that an interrupted run did of it."""
         earlier = self._logs.get(part)
-        self._logs[part] = log = TreeLog(() if earlier is None else earlier.rounds, self._on_round)
+        rounds = () if earlier is None else earlier.rounds
+        self._logs[part] = log = TreeLog(rounds, self._on_round, self.closed)
         return log
 
     def begin(self, run: Mapping[str, Mapping[str, object]]) -> None:

@@ -148,6 +148,9 @@ class RankerTraining:
         fitting, training = self._fitting, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
         for number in range(1, most + 1):
+            if self._log.at_end:
+                self._stopped = "interrupted"
+                break
             grown, bias = self._grow(self._rounds_before + number)
             if grown is None:
                 self._stopped = "split"

@@ -22,7 +22,8 @@ class RankerSummary:
 
     objective, tree : names of its objective and of the form of its trees
     trees    : how many of them are in the model, after those of the rankers before
-    stopped  : 'trees' (its share of trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
+    stopped  : 'trees' (its share of trees grown), 'early' (early stopping), 'split' (no split had a positive gain),
+               'interrupted'
     """
 
     objective: str
@@ -56,8 +57,8 @@ class TrainResult:
     ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
                        up to its best round
     n_trees          : trees of this run in the ensemble, without those of the linear ranker
-    stopped          : 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended one), else 'split'
-                       (no split had a positive gain)
+    stopped          : 'interrupted'; else 'trees' (a ranker grew all of its trees), else 'early' (early stopping ended
+                       one), else 'split' (no split had a positive gain)
     n_idle_queries   : training queries without a pair
     n_features_split : features with more than one bin
     sampling_rate    : share of the documents that each tree is grown from

@@ -27,12 +27,23 @@ class TreeLog:
     growing them, until they are used up; then it grows and adds further ones.
 
     on_added : called after each round that is added
+    closed   : the run ends with the rounds of the log
     """
 
-    def __init__(self, rounds: Iterable[LoggedRound] = (), on_added: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        rounds: Iterable[LoggedRound] = (),
+        on_added: Callable[[], None] = lambda: None,
+        closed: bool = False,
+    ) -> None:
         self.rounds = list(rounds)
-        self._on_added = on_added
+        self._on_added, self._closed = on_added, closed
         self._taken = 0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the run ends here."""
+        return self._closed and self._taken == len(self.rounds)
 
     def take(self) -> LoggedRound | None:
         """Return the next round of the interrupted run; None when there is none left."""

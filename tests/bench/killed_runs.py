@@ -56,7 +56,7 @@ def run_killed(command: Sequence[str], folder: Path, seconds: float, chance: ran
     """Run a command again and again, and end it after random times, until it ends by itself; return the signals."""
     met: list[str] = []
     while True:
-        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         try:
             if len(met) < MOST_KILLS:
                 process.wait(seconds * chance.uniform(0.3, 1.1))
@@ -69,7 +69,8 @@ def run_killed(command: Sequence[str], folder: Path, seconds: float, chance: ran
             met.append(how.name.removeprefix("SIG").lower())
             continue
         if process.returncode:
-            raise SystemExit(f"{' '.join(command)}\nended with {process.returncode} after {met}")
+            said = b"" if process.stderr is None else process.stderr.read()
+            raise SystemExit(f"{' '.join(command)}\nended with {process.returncode} after {met}: {said.decode()}")
         return met
 
 

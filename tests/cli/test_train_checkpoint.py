@@ -18,7 +18,7 @@ from lmart.streams.locks import NameLock
 from lmart.training import checkpoint as checkpoints
 from lmart.training.tree_log import LoggedRound, TreeLog
 
-DATA, VALID = learnable(), learnable(2, n_queries=8)
+DATA, VALID = learnable(), learnable(2, n_queries=8).replace("qid:", "qid:v")
 WITH_VALID = ("--valid", "v.svm")
 KEPT = ("--checkpoint", "c")
 
@@ -83,6 +83,7 @@ def go_on(*options: str) -> list[str]:
         ["--trees", "12", "--rankers", "3", "--linear", "0.4"],
         [*WITH_VALID, "--trees", "30", "--early-stop", "4"],
         [*WITH_VALID, "--trees", "30", "--early-stop", "4", "--rankers", "1"],
+        [*WITH_VALID, "--trees", "12", "--refit"],
         ["--positions", "p", "--objective", "lambdamart"],
         ["--init-scores", "p"],
         ["--continue-from", "first.json"],
@@ -235,3 +236,30 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(monkeypatch: p
     monkeypatch.setattr(checkpoints.Checkpoint, "save", full)
     said = "".join(train(*SMALL, *KEPT))
     assert said.count("warning: the checkpoint c: cannot be written: no space left on device; the run goes on") == 1
+
+
+@pytest.mark.parametrize("options", [[], ["--rankers", "2"], [*WITH_VALID, "--early-stop", "9"]], ids=str)
+def test_an_interrupt_writes_the_model_if_asked(options: list[str], interrupt: Callable[[int], None]) -> None:
+    of_seven = ["--rankers", "2", "--trees", "14"] if "--rankers" in options else [*options, "--trees", "7"]
+    train(*SMALL, "--rankers", "1", *of_seven, "--out", "seven.json")
+    interrupt(7)
+    usual = [*SMALL, "--trees", "20", "--rankers", "1", *options, "--report", "r"]
+    said = train(*usual, *KEPT, "--on-interrupt", "model", status=130)
+    assert said[-1].startswith(
+        "lmart: interrupted after 7 of 20 trees; wrote r and m.json; what was trained is kept in c"
+    )
+    trees, wanted = (json.loads(Path(name).read_text())["trees"] for name in ("m.json", "seven.json"))
+    assert trees == wanted[: len(trees)] if "--rankers" not in options else len(trees) == 7
+    report = json.loads(Path("r").read_text())
+    assert report["stopped"] == "interrupted" and len(report["rounds"]) == 7
+    interrupt(1000)
+    train(*usual, *KEPT)
+    resumed = bytes_of_outputs()
+    train(*usual)
+    assert bytes_of_outputs() == resumed
+
+
+def test_an_interrupt_writes_nothing_by_default(interrupt: Callable[[int], None]) -> None:
+    interrupt(7)
+    assert train(*SMALL, status=130)[-1] == "lmart: interrupted after 6 of 10 trees; nothing was written"
+    assert not Path("m.json").exists()

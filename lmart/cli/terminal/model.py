@@ -45,6 +45,7 @@ DEEPEST = 24  # levels that are indented further; below that the level is writte
 STOPPED = {
     "trees": "all of its trees grown",
     "early": "stopped early",
+    "interrupted": "interrupted",
     "split": "stopped, as no split was left",
 }
 
