@@ -13,7 +13,13 @@ from helpers.paths import ROOT
 
 import lmart
 
-MODULES = ("lmart.model", "lmart.interface.training", "lmart.interface.reading", "lmart.data.python_dataset")
+MODULES = (
+    "lmart.model",
+    "lmart.interface.training",
+    "lmart.interface.reading",
+    "lmart.data.python_dataset",
+    "lmart.reports.run_report",
+)
 METHODS = ("save", "predict", "explain", "evaluate", "predict_letor")
 
 
