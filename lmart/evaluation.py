@@ -213,8 +213,8 @@ def measure_systems(
     """Return the measures of systems over the same documents.
 
     scores_of : returns the scores of a system, by its name, float64[n_documents]
-    by : group of each query by its id; None: no groups
-    models     : whose training measures depend on, by name; None: there are none
+    by        : group of each query by its id; None: no groups
+    models    : those whose training the measures depend on, by name; None: none
     """
     data, weights, of_models = judged.data, judged.weights, models or {}
     measures = choice.measures

@@ -304,8 +304,7 @@ class Model:
         ties    : order of equal scores: 'input', its 'reverse', by 'docid', or the 'average' over all orders
         threads : as in `predict`
         like    : tool whose conventions replace the defaults, as `lmart eval --like` takes it
-        gain    : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: as `like` has it, else that of the model, or
-                  exp2 where the model does not say
+        gain    : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: that of `like`, else of the model, else exp2
         discount, relevant, short, p_divisor, map_divisor, precision : as the options of `lmart eval`
         level, resamples, seed : of intervals, as the options of `lmart eval`
 

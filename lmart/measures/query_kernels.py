@@ -271,20 +271,22 @@ class RankedQueries:
 
 def document_relevance(documents: Judgments, measure: Measure, scale: int | None) -> Float64Array:
     """Return what each document counts in a measure, float64[n_documents]; unjudged ones have no gain."""
-    wanted, gain, labels = measure.kind.relevance, measure.conventions.gain, documents.labels
-    if wanted == "scaled gain":
-        relevance = documents.only_judged(gain.scaled(labels, documents.query_offsets))
-    elif wanted == "gain":
-        relevance = documents.only_judged(gain.of_labels(labels))
-    elif wanted == "stopping probability":
-        relevance = stop_probabilities(labels, scale)
-    elif wanted == "label":
-        relevance = documents.only_judged(labels, np.nan)
-    elif wanted == "being judged":
-        relevance = documents.only_judged(np.ones(len(labels)))
-    else:
-        unjudged = -1.0 if wanted == "preference" else 0.0
-        relevance = documents.only_judged(documents.relevant(measure.least_relevant), unjudged)
+    gain, labels = measure.conventions.gain, documents.labels
+    match measure.kind.relevance:
+        case "scaled gain":
+            relevance = documents.only_judged(gain.scaled(labels, documents.query_offsets))
+        case "gain":
+            relevance = documents.only_judged(gain.of_labels(labels))
+        case "stopping probability":
+            relevance = stop_probabilities(labels, scale)
+        case "label":
+            relevance = documents.only_judged(labels, np.nan)
+        case "being judged":
+            relevance = documents.only_judged(np.ones(len(labels)))
+        case "relevant":
+            relevance = documents.only_judged(documents.relevant(measure.least_relevant), 0.0)
+        case "preference":
+            relevance = documents.only_judged(documents.relevant(measure.least_relevant), -1.0)
     return np.ascontiguousarray(relevance, np.float64)
 
 

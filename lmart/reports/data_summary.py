@@ -36,7 +36,7 @@ CUTOFF = 10
 SAMPLED_ROWS = 20_000  # at most, for medians, distinct values and drift
 MOST_LABELS = 1000  # distinct labels that are counted
 DOCUMENTS_A_CALL = 4096
-ROOM = {"lowest": math.inf, "highest": -math.inf}  # of totals of a feature that was not met yet, where that is not 0
+INITIAL_TOTALS = {"lowest": math.inf, "highest": -math.inf}  # of a feature without values; the other totals start at 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class _Worker:
         self.cells: FeatureCells | None = None
 
     def reserve(self, n_features: int, n_cells: int) -> None:
-        """Make room for features, and for the cells of a query."""
+        """Extend the totals to n_features, and the scratch space to a query of n_cells."""
         if len(self.places) < n_features:
             self.totals = FeatureTotals(
                 *(_extended(array, 2 * n_features, name) for name, array in self.totals._asdict().items())
@@ -214,11 +214,11 @@ class _Worker:
 
 
 def _dtype(name: str) -> npt.DTypeLike:
-    return np.float64 if name in ROOM else np.uint64 if name == "content" else np.int64
+    return np.float64 if name in INITIAL_TOTALS else np.uint64 if name == "content" else np.int64
 
 
 def _extended(array: npt.NDArray[Any], size: int, name: str) -> npt.NDArray[Any]:
-    return np.concatenate([array, np.full(size - len(array), ROOM.get(name, 0), array.dtype)])
+    return np.concatenate([array, np.full(size - len(array), INITIAL_TOTALS.get(name, 0), array.dtype)])
 
 
 def _add(worker: _Worker, rows: Any, queries: JudgedQueries, first: int, last: int) -> int:
@@ -232,7 +232,7 @@ class _Summarizer:
     def __init__(self, pool: WorkerPool, gain: Gain) -> None:
         self._pool, self._gain = pool, gain
         self._workers = [_Worker() for _ in range(pool.threads)]
-        self._rest: RowBlock | None = None  # the last query so far, which may go on
+        self._rest: RowBlock | None = None  # the last query so far, which the next blocks may continue
         self.documents = 0
         self.query_ids: list[str] | None = []
         self.sizes = GrowableArray(np.int64)

@@ -330,9 +330,7 @@ class TrainingRun(BoostingRun):
 
         train_set, validation_sets : in memory, or in bins already; coded ones must be in the bins of the training set
         settings : resolved by the training set, such as by `resolve_for`
-        pool     : the workers
-        metadata : of the training set
-        validation_metadata : of each validation set, its initial scores and weights; None: none
+        metadata : of the training set; validation_metadata : of each validation set; None: none
         continuation : a model to continue, whose scores are added to the initial scores; None: a new model
         DataError when a label has no gain, a validation set shares no feature with the training set, or a constraint
         names a feature that is not there; SettingsError when the objective knows no positions and there are some, or

@@ -201,7 +201,7 @@ class Checkpoint(RunState):
 
     def _try_to_save(self) -> None:
         """Write the file; the work goes on when that fails."""
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             self.save()
         except OutputError as fault:
@@ -209,7 +209,7 @@ class Checkpoint(RunState):
                 self._warn(f"the checkpoint {fault}; the run goes on without it")
             self._failed = True
         ended = time.monotonic()
-        self._due = ended + PAUSE * (ended - began)
+        self._due = ended + PAUSE * (ended - start)
 
     def _read(self) -> CheckpointContent:
         """Return the state of the interrupted run; DataError when another version wrote it."""
@@ -266,35 +266,34 @@ def parse_checkpoint(content: bytes, path: str) -> CheckpointContent:
 
 def content_hash(*values: object) -> str:
     """Return a hash of arrays, texts, numbers, and records and sequences of them."""
-    mark = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     waiting = [*reversed(values)]
     while waiting:
         value = waiting.pop()
         if isinstance(value, np.ndarray):
-            mark.update(f"{value.dtype} {value.shape} ".encode())
-            mark.update(np.ascontiguousarray(value).data)
+            digest.update(f"{value.dtype} {value.shape} ".encode())
+            digest.update(np.ascontiguousarray(value).data)
         elif is_dataclass(value):
             waiting += [getattr(value, field.name) for field in reversed(fields(value))]
         elif isinstance(value, tuple | list):
-            mark.update(f"{len(value)} ".encode())
+            digest.update(f"{len(value)} ".encode())
             waiting += reversed(value)
         else:
-            mark.update(f"{value!r} ".encode("utf-8", "surrogatepass"))
-    return mark.hexdigest()
+            digest.update(f"{value!r} ".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _differences(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return what differs between two runs; data only where settings are the same, as they decide on its bins."""
     found = []
+    same_settings = all(old.get(group) == new[group] for group in new if group != "data")
     for group in {**new, **old}:
-        before, now = old.get(group, {}), new.get(group, {})
-        for name in {**now, **before}:
-            if before.get(name) != now.get(name):
-                there, here = (_shown(values.get(name)) for values in (before, now))
-                if group != "data":
-                    found.append(f"{name} is {here}, there {there}")
-                elif all(old.get(other) == new[other] for other in new if other != group):
-                    found.append(f"{name} differs")
+        there, here = old.get(group, {}), new.get(group, {})
+        differing = [name for name in {**here, **there} if there.get(name) != here.get(name)]
+        if group != "data":
+            found += [f"{name} is {_shown(here.get(name))}, there {_shown(there.get(name))}" for name in differing]
+        elif same_settings:
+            found += [f"{name} differs" for name in differing]
     return found
 
 

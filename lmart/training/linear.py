@@ -66,11 +66,7 @@ def sums_of_root(
 
 
 class LinearSource(Protocol):
-    """The documents that a linear ranker is fitted to.
-
-    bin_counts : int64[m, 256], documents in each bin
-    n_queries  : queries that they are in
-    """
+    """The documents that a linear ranker is fitted to."""
 
     @property
     def n_queries(self) -> int:
@@ -265,17 +261,18 @@ def _fit(
     n_sums = 1
     while n_sums < MOST_SUMS and _dot(slopes, slopes / curvature) > PRECISION * PRECISION * first_norm:
         direction = _direction(slopes, curvature, steps)
-        before, length = _dot(slopes, direction), 1.0
+        old_slope, length = _dot(slopes, direction), 1.0
         while True:
             ahead = weights + length * direction
             new_slopes = gradient(ahead)[0] + l2 * ahead
             n_sums += 1
             slope = _dot(new_slopes, direction)
-            if abs(slope) <= SLOPE_LEFT * abs(before) or n_sums >= MOST_SUMS:
+            if abs(slope) <= SLOPE_LEFT * abs(old_slope) or n_sums >= MOST_SUMS:
                 break
-            length *= before / (before - slope) if slope > 0.0 else 4.0
+            length *= old_slope / (old_slope - slope) if slope > 0.0 else 4.0
         change, turned = ahead - weights, new_slopes - slopes
-        if slope > -before or not (product := _dot(change, turned)) > 0.0:  # the last sum, of a step that is too long
+        product = _dot(change, turned)
+        if slope > -old_slope or not product > 0.0:  # the last sum, of a step that is too long
             break
         steps = [*steps[1 - REMEMBERED :], (change, turned, 1.0 / product)]
         weights, slopes = ahead, new_slopes
@@ -363,18 +360,18 @@ def step_trees(steps: Float64Array, source: LinearSource, most_nodes: int) -> li
     feature = np.repeat(np.arange(edges.n_features), np.diff(edges.bin_offsets))
     place = np.arange(edges.n_bins) - starts[feature]
     spread = np.add.reduceat(steps * steps * counts[feature, place], starts)
-    first_ones = np.sort(np.argsort(-spread, kind="stable")[:most_nodes])
+    most_spread = np.sort(np.argsort(-spread, kind="stable")[:most_nodes])
     cuts: dict[int, list[int]] = {}
 
     def push(feature: int, first: int, stop: int) -> None:
         """Put adjacent bins on the heap, if a cut of them gains."""
         values = steps[starts[feature] + first : starts[feature] + stop]
-        gain, before = _best_cut(values, counts[feature, first:stop])
+        gain, n_before = _best_cut(values, counts[feature, first:stop])
         if gain > 0.0:
-            heapq.heappush(heap, _Segment(-gain, feature, first, stop, first + before))
+            heapq.heappush(heap, _Segment(-gain, feature, first, stop, first + n_before))
 
     heap: list[_Segment] = []
-    for f in first_ones.tolist():
+    for f in most_spread.tolist():
         push(f, 0, int(edges.missing_bins[f]))
     left = most_nodes
     while heap and left > 0:

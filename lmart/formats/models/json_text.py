@@ -131,28 +131,29 @@ def _parse_nested(text: str, path: str) -> object:
         if found is None:
             raise _refusal(text, position, path)
         here, kind = levels[-1], found.lastgroup or ""
-        token = found[kind]
-        if expects.startswith("value") and (kind != "mark" or token in "{["):
-            value = _value(kind, token)
-            if isinstance(here, dict):
-                here[key] = value
-            else:
-                here.append(value)
-            expects = "comma or end"
-            if isinstance(value, dict | list):
-                levels.append(value)
-                expects = "key or end" if token == "{" else "value or end"
-        elif expects.startswith("key") and kind == "text":
-            key, expects = json.loads(token), "colon"
-        elif expects == "colon" and token == ":":
-            expects = "value"
-        elif expects == "comma or end" and token == "," and here is not outermost:
-            expects = "key" if isinstance(here, dict) else "value"
-        elif expects.endswith("end") and token == ("}" if isinstance(here, dict) else "]") and here is not outermost:
-            levels.pop()
-            expects = "comma or end"
-        else:
-            raise _refusal(text, found.start(kind), path)
+        token, closing = found[kind], "}" if isinstance(here, dict) else "]"
+        match expects:
+            case "value" | "value or end" if kind != "mark" or token in "{[":
+                value = _value(kind, token)
+                if isinstance(here, dict):
+                    here[key] = value
+                else:
+                    here.append(value)
+                expects = "comma or end"
+                if isinstance(value, dict | list):
+                    levels.append(value)
+                    expects = "key or end" if token == "{" else "value or end"
+            case "key" | "key or end" if kind == "text":
+                key, expects = json.loads(token), "colon"
+            case "colon" if token == ":":
+                expects = "value"
+            case "comma or end" if token == "," and here is not outermost:
+                expects = "key" if isinstance(here, dict) else "value"
+            case "key or end" | "value or end" | "comma or end" if token == closing and here is not outermost:
+                levels.pop()
+                expects = "comma or end"
+            case _:
+                raise _refusal(text, found.start(kind), path)
         if len(levels) - 1 > MOST_LEVELS:
             raise ModelError(f"brackets are nested more than {MOST_LEVELS:,} deep; the model is damaged", path)
         position = found.end()
