@@ -79,7 +79,6 @@ def command(
     from lmart.cli.train_state import begin, run_state
     from lmart.reports.run_report import RunRecord
     from lmart.threads import WorkerPool
-    from lmart.training.checkpoint import MODEL
 
     request.check_outputs()
     request = request.with_constraints_read()
@@ -111,10 +110,8 @@ def command(
         try:
             fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
         except BaseException as fault:
-            if interrupt_behind(fault) is not None and files.on_interrupt == "model" and state.has(MODEL):
-                record.rounds, record.training, state.closed = [], [], True
-                fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
-                train_run.write_outputs(request, inputs, selected, fitted, record, console)
+            if interrupt_behind(fault) is not None and files.on_interrupt == "model":
+                train_run.write_model_so_far(request, inputs, selected, record, pool, state, console)
             raise
         if request.files.refit:
             fitted = train_run.refit(request, fitted, record, pool, state, console)

@@ -41,7 +41,7 @@ class FittedModel:
     """The result of a run, the settings it was trained with, and whether there was anything to learn.
 
     differences : why one run of all rounds would not give what a run gave that went on from a model
-    refitted  : the model of all data, with the same trees of each ranker; None: there is none
+    refitted    : the model of all data, with the same trees of each ranker; None: there is none
     """
 
     result: TrainResult
@@ -207,6 +207,23 @@ def write_outputs(
         files.open(request.files.out).write(model_to_json(fitted.ensemble))
         training.print_results(selected, console, to_output="-" not in request.outputs.values())
         flush_output()
+
+
+def write_model_so_far(
+    request: TrainRequest,
+    inputs: TrainingInputs,
+    selected: SelectedSettings,
+    record: RunRecord,
+    pool: WorkerPool,
+    state: RunState,
+    console: Console,
+) -> None:
+    """Write the outputs of the rounds that an interrupted run did; nothing when there are none."""
+    if not state.has(MODEL):
+        return
+    record.rounds, record.training, state.closed = [], [], True  # `fit` takes the rounds from the log and adds none
+    fitted = fit(request, inputs, selected.settings, record, pool, state, console)
+    write_outputs(request, inputs, selected, fitted, record, console)
 
 
 def _write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:

@@ -112,14 +112,7 @@ def tune(
     >>> len(found.trials), lmart.train(data, **found.settings).n_trees == found.best.trees
     (2, True)
     """
-    if (valid is None) == (folds is None):
-        raise SettingsError("trials are measured on a validation set, or on folds; give either valid or folds")
-    if trials is None and minutes is None:
-        raise SettingsError("when the search ends is not given; give trials or minutes")
-    if (trials is not None and trials < 1) or (minutes is not None and not minutes > 0):
-        raise SettingsError(f"trials is {trials} and minutes is {minutes}; give numbers above 0")
-    if folds is not None:
-        _check_folds(folds)
+    _check_search(valid, folds, trials, minutes)
     given = _given(X, y, qid, settings, "tune")
     metadata = training_metadata(given.train_set)
     with_positions = metadata.positions is not None
@@ -151,6 +144,18 @@ def tune(
     assert place is not None  # the first trial fails as a whole, or has a measure
     chosen = best_settings(resolved, found[place], folds is not None)
     return Tuning(tuple(found), found[place], chosen.recorded.to_json())
+
+
+def _check_search(valid: object, folds: int | None, trials: int | None, minutes: float | None) -> None:
+    """Raise SettingsError when nothing measures the trials, no limit ends the search, or a number is out of range."""
+    if (valid is None) == (folds is None):
+        raise SettingsError("trials are measured on a validation set, or on folds; give either valid or folds")
+    if trials is None and minutes is None:
+        raise SettingsError("when the search ends is not given; give trials or minutes")
+    if (trials is not None and trials < 1) or (minutes is not None and not minutes > 0):
+        raise SettingsError(f"trials is {trials} and minutes is {minutes}; give numbers above 0")
+    if folds is not None:
+        _check_folds(folds)
 
 
 def _measured(
