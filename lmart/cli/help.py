@@ -46,10 +46,10 @@ LAYOUTS = {
         "data valid out trees leaves learning_rate min_docs objective metric early_stop folds tune",
         {
             "Files": "data valid out report checkpoint on_interrupt continue_from strict",
-            "Trees": "trees rankers tree leaves learning_rate max_depth min_docs min_hessian l2 max_bins sample "
+            "Trees": "trees rankers linear tree leaves learning_rate max_depth min_docs min_hessian l2 max_bins sample "
             "features monotone",
             "Objective": "objective truncation sigma normalize gain weights",
-            "Validation and stopping": "metric early_stop valid_weights",
+            "Validation and stopping": "metric early_stop refit valid_weights",
             "Choosing settings": "folds oof tune tune_trials tune_file settings_file",
             "Starting scores and clicks": "init_scores valid_init_scores positions position_bias_reg",
             "On a cluster": "dask dask_security",

@@ -172,7 +172,9 @@ def test_rankers_of_an_automatic_number_share_the_trees_with_early_stopping() ->
     fixed = ("--data", SAMPLE / "train.svm", "--valid", SAMPLE / "vali.svm", "--learning-rate", "0.3")
     said = run("train", *fixed, "--early-stop", "5", "--trees", "200", "--report", "r", "--out", "m").stderr
     assert "lmart: the mean of up to 4 rankers (auto: " in said
-    why = "which ranks better than one of as many trees on public data; --rankers 1 trains lambdamart alone"
+    why = (
+        "which ranks better on public data than a single ranker with as many trees; --rankers 1 trains lambdamart alone"
+    )
     assert said.splitlines()[1] == f"lmart: by default trains up to 4 rankers and averages them, {why}"
     assert " trees, ranker 1 of up to 4, ndcg@10 " in said
     report, model = json.loads(Path("r").read_text()), json.loads(Path("m").read_text())

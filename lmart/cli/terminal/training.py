@@ -66,7 +66,7 @@ def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes
     else:
         most = f"{'up to ' if settings.shares_trees else ''}{len(described)} rankers"
         if is_default:
-            better = "which ranks better than one of as many trees on public data"
+            better = "which ranks better on public data than a single ranker with as many trees"
             console.notice(f"by default trains {most} and averages them, {better}{instead}")
         chosen = f" ({why})" if None in automatic else ""
         console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}{linear}")
