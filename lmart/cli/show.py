@@ -30,7 +30,8 @@ GIVE = "give a model, data, or what lmart train --report wrote"
 KEYS_NAMED = 3
 SHOWN = 40  # characters of a line in messages
 
-HELP = """Show what is in a model or in data of any format that lmart reads, or how a training run with --report went.
+HELP = """Show what is in FILE: a model or data of any format that lmart reads, or the report or checkpoint of a
+training run.
 
 For a model it prints rankers, trees, leaves and depth, the features that trees split on, the settings that differ
 from the defaults, and the importance of features: splits is the number of nodes that split on a feature; gain is
@@ -134,11 +135,11 @@ class ShowOptions:
 @click.command(
     "show",
     cls=HelpfulCommand,
-    short_help="Show a model, the report or checkpoint of a training run, or data.",
+    short_help="Show a model, a report or checkpoint, or data.",
     help=HELP,
     epilog=EPILOG,
 )
-@click.argument("file", metavar="MODEL|REPORT|CHECKPOINT|DATA")
+@click.argument("file", metavar="FILE")
 @click.argument("other", metavar="[OTHER]", required=False)
 @group("options", ShowOptions)
 @data_options

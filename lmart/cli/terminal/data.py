@@ -63,7 +63,8 @@ def _facts(summary: DataSummary) -> Iterator[tuple[str, str]]:
         "by query": [one.name for one in features if not one.varying and not one.is_constant],
     }.items():
         if found and not (name == "by query" and summary.query_ids is None):
-            yield name, _listed(found)
+            what = "constant in each query: " if name == "by query" else ""
+            yield name, f"{what}{_listed(found)}"
     if summary.sampled < summary.documents:
         yield "sampled", f"medians and distinct values are those of {summary.sampled:,} documents"
 
@@ -102,7 +103,7 @@ def data_table(summary: DataSummary, drift: DataDrift | None) -> Iterator[str]:
 
 def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> list[str]:
     """Return the lines on how other data differs, whose file is `path`."""
-    lines = ["", sheet.bold(f"beside {visible(input_name(path))}")]
+    lines = ["", sheet.bold(f"compared with {visible(input_name(path))}")]
     n_clear = sum(feature.is_clear for feature in drift.features)
     entries = [
         ("queries", f"{counted(len(drift.common_queries), 'query id', 'query ids')} in common"),
@@ -123,6 +124,8 @@ def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> l
     if rows:
         table = Table(("feature", "KS", "by chance"), rows)
         lines += ["", *table.lines(sheet, [one.distance for one in drift.features[:top]])]
+        note = "KS: largest difference of the cumulative distributions of a feature; by chance: what it rarely exceeds."
+        lines += map(sheet.faint, paragraph(note, sheet))
     return lines
 
 
@@ -133,7 +136,7 @@ def _distance(drift: Drift) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     more = f", and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return ", ".join(map(visible, names[:LISTED])) + more
+    return f"feature{'s' * (len(names) > 1)} {', '.join(map(visible, names[:LISTED]))}{more}"
 
 
 def _middle(sizes: list[int]) -> int:
