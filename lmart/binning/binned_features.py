@@ -137,13 +137,14 @@ def lay_out(
     """
     n = bins.shape[1]
     bin_counts = count_bins(bins, pool)
-    whole = bin_counts if counts_of_all is None else counts_of_all
-    kept = can_be_split(whole, min_documents)
+    counts_of_all = bin_counts if counts_of_all is None else counts_of_all
+    most_frequent = counts_of_all.argmax(axis=1).astype(np.uint8)
+    kept = can_be_split(counts_of_all, min_documents)
     if not kept.all():
         for place, f in enumerate(np.flatnonzero(kept).tolist()):
             bins[place] = bins[f]
-        edges, bins, bin_counts, whole = edges.only(kept), bins[: kept.sum()], bin_counts[kept], whole[kept]
-    most_frequent = whole.argmax(axis=1).astype(np.uint8)
+        edges, bins = edges.only(kept), bins[: kept.sum()]
+        bin_counts, most_frequent = bin_counts[kept], most_frequent[kept]
     row_offsets = np.zeros(n + 1, np.int64)
     ranges = chunks(n, CHUNK)
     pool.run(kernels.count_other_bins, [(bins, most_frequent, start, stop, row_offsets[1:]) for start, stop in ranges])

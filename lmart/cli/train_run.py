@@ -137,7 +137,7 @@ def refit(
 ) -> FittedModel:
     """Train again on --data and --valid together, with the trees that each ranker has."""
     files = request.files
-    rankers = [one for one in fitted.result.rankers if one.trees]
+    rankers = [ranker for ranker in fitted.result.rankers if ranker.trees]
     if not rankers:
         return fitted
     with record.timed("refitting"):
@@ -149,11 +149,11 @@ def refit(
         settings = replace(
             fitted.settings,
             rankers=tuple(
-                replace(own, trees=one.trees)
-                for own, one in zip(fitted.settings.rankers, fitted.result.rankers, strict=False)
-                if one.trees
+                replace(own, trees=fitted_ranker.trees)
+                for own, fitted_ranker in zip(fitted.settings.rankers, fitted.result.rankers, strict=False)
+                if fitted_ranker.trees
             ),
-            trees=sum(one.trees for one in rankers),
+            trees=sum(ranker.trees for ranker in rankers),
             linear=0.0 if linear is None else linear.weight,
             patience=None,
             shares_trees=False,

@@ -153,8 +153,8 @@ class Shard(LinkedActor):
         train_set, own = sets[0]
         with source_named(parts.source):
             self._objectives: list[Objective] = [
-                objectives.prepare(train_set, one, self._pool, own.weights, None, self._first_row)
-                for one in (*settings.rankers, *([settings.linear_ranker] if settings.linear else []))
+                objectives.prepare(train_set, ranker, self._pool, own.weights, None, self._first_row)
+                for ranker in (*settings.rankers, *([settings.linear_ranker] if settings.linear else []))
             ]
         self._training = LocalTrainingScores(train_set, self._binned, settings, self._pool, own)
         self._validation = [

@@ -71,12 +71,12 @@ def cross_validate(
     (3, (20,), (1760,))
     """
     _check_folds(folds)
-    given = _given(X, y, qid, settings, "cross_validate")
-    with naming_arguments(), safe_interrupts(), WorkerPool(given.threads) as pool:
-        judged = in_memory(given.train_set, "X", given.allow_inf)
-        metadata = training_metadata(given.train_set)
-        messages = check_together(given.settings, given.names, True, metadata.positions is not None)
-        resolved = resolve_for(given.settings, judged, (), metadata.positions is not None)
+    arguments = _read_arguments(X, y, qid, settings, "cross_validate")
+    with naming_arguments(), safe_interrupts(), WorkerPool(arguments.threads) as pool:
+        judged = in_memory(arguments.train_set, "X", arguments.allow_inf)
+        metadata = training_metadata(arguments.train_set)
+        messages = check_together(arguments.settings, arguments.names, True, metadata.positions is not None)
+        resolved = resolve_for(arguments.settings, judged, (), metadata.positions is not None)
         found = cross_validation.cross_validate(judged, folds, resolved, pool, metadata=metadata)
     for text in (*messages, *found.warnings):
         warn(text)
@@ -113,21 +113,21 @@ def tune(
     (2, True)
     """
     _check_search(valid, folds, trials, minutes)
-    given = _given(X, y, qid, settings, "tune")
-    metadata = training_metadata(given.train_set)
+    arguments = _read_arguments(X, y, qid, settings, "tune")
+    metadata = training_metadata(arguments.train_set)
     with_positions = metadata.positions is not None
-    messages = check_together(given.settings, given.names, True, with_positions)
-    patience = given.settings.early_stop if "early_stop" in given.names else TRIAL_PATIENCE
-    space = open_dimensions(given.names, given.settings, with_positions)
+    messages = check_together(arguments.settings, arguments.names, True, with_positions)
+    patience = arguments.settings.early_stop if "early_stop" in arguments.names else TRIAL_PATIENCE
+    space = open_dimensions(arguments.names, arguments.settings, with_positions)
     if not space:
         raise SettingsError("every setting that is searched is given; leave some open")
-    with naming_arguments(), safe_interrupts(), WorkerPool(given.threads) as pool:
-        judged = in_memory(given.train_set, "X", given.allow_inf)
+    with naming_arguments(), safe_interrupts(), WorkerPool(arguments.threads) as pool:
+        judged = in_memory(arguments.train_set, "X", arguments.allow_inf)
         sets = [
-            (in_memory(one, "valid", given.allow_inf, judged), validation_metadata(one))
-            for one in validation_sets(valid)
+            (in_memory(data, "valid", arguments.allow_inf, judged), validation_metadata(data))
+            for data in validation_sets(valid)
         ]
-        base = replace(given.settings, early_stop=patience)
+        base = replace(arguments.settings, early_stop=patience)
         resolved = resolve_for(base, judged, [rows for rows, _ in sets], with_positions)
         found = search(
             _measured(judged, metadata, sets, folds, pool),
@@ -172,7 +172,7 @@ def _measured(
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class _Arguments:
     """What a program gives: the data, the settings with the names of those that are given, and the run."""
 
     train_set: Dataset
@@ -182,16 +182,16 @@ class _Given:
     threads: int
 
 
-def _given(X: object, y: object, qid: object, keywords: Mapping[str, Any], function: str) -> _Given:
-    known = [*SelectionArguments.__annotations__]
-    if unknown := next((name for name in keywords if name not in known), None):
-        hint = perhaps("argument", unknown, known)
+def _read_arguments(X: object, y: object, qid: object, keywords: Mapping[str, Any], function: str) -> _Arguments:
+    allowed = [*SelectionArguments.__annotations__]
+    if unknown := next((name for name in keywords if name not in allowed), None):
+        hint = perhaps("argument", unknown, allowed)
         raise TypeError(f"{function}() has no argument {quote(unknown)}{hint}")
     data = training_set(X, y, qid, keywords)
     settings = {name: value for name, value in keywords.items() if name not in (*OF_DATA, "allow_inf", "threads")}
     names = tuple(name for name in settings if name not in RECORDED)
     run = bool(keywords.get("allow_inf", False)), threads_to_use(keywords.get("threads"))
-    return _Given(data, settings_of(settings), names, *run)
+    return _Arguments(data, settings_of(settings), names, *run)
 
 
 def _check_folds(folds: int) -> None:

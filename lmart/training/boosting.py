@@ -307,9 +307,9 @@ class BoostingRun:
         parts = list(map(_summary, self._trained))
         found = [RankerPart(p.trees, p.objective, p.tree, p.leaves, p.features, p.seed) for p in parts]
         if linear is not None and linear.trees:
-            one = self.settings.linear_ranker
-            kinds = one.objective.name, one.tree.form.name
-            found.append(RankerPart(linear.trees, *kinds, one.tree.max_leaves, one.feature_rate, one.seed))
+            ranker = self.settings.linear_ranker
+            kinds = ranker.objective.name, ranker.tree.form.name
+            found.append(RankerPart(linear.trees, *kinds, ranker.tree.max_leaves, ranker.feature_rate, ranker.seed))
         return tuple(found) if len(found) > 1 else ()
 
 
