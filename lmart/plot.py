@@ -6,7 +6,7 @@
 >>> [text.get_text() for text in axes.get_yticklabels()][-1]
 '11'
 
-They need the package matplotlib (`pip install lmart[report]`). Without `ax` each draws on a new figure.
+They need the package matplotlib, of the extra `report`. Without `ax` each draws on a new figure.
 """
 
 from __future__ import annotations

@@ -252,9 +252,7 @@ def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSetti
 
 def _resolve(settings: TrainSettings, sets: Sequence[JoinedSet], with_validation: bool) -> ResolvedSettings:
     scale = max(grade_scale(one.labels) for one in sets)
-    of_train = sets[0]
-    sizes = of_train.n_queries, of_train.n_documents
-    facts = DataFacts(*sizes, scale, with_validation=with_validation, n_features=of_train.n_features)
+    facts = DataFacts(sets[0].n_queries, sets[0].n_documents, scale, with_validation=with_validation)
     resolved = resolve(settings, facts)
     refuse_above_largest(resolved, [(one.source, one.labels, one.label_rows) for one in sets])
     return resolved

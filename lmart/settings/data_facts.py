@@ -15,7 +15,6 @@ class DataFacts(NamedTuple):
     grade_scale : the largest label of all sets of the run, rounded up, but at least 4
     with_positions  : a bias of positions is learned
     with_validation : there is a validation set, which early stopping goes by
-    n_features  : features of the documents
     """
 
     n_queries: int
@@ -23,4 +22,3 @@ class DataFacts(NamedTuple):
     grade_scale: int = SMALLEST_GRADE_SCALE
     with_positions: bool = False
     with_validation: bool = False
-    n_features: int = 0

@@ -39,8 +39,7 @@ def resolve_for(
     """
     every = (train_set, *others)
     scale = max(grade_scale(dataset.labels) for dataset in every)
-    sizes = train_set.n_queries, train_set.n_documents
-    facts = DataFacts(*sizes, scale, with_positions, bool(others), train_set.n_features)
+    facts = DataFacts(train_set.n_queries, train_set.n_documents, scale, with_positions, with_validation=bool(others))
     resolved = resolve(settings, facts)
     refuse_above_largest(resolved, [(dataset.source, dataset.labels, dataset.input_rows) for dataset in every])
     return resolved

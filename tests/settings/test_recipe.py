@@ -203,4 +203,3 @@ def test_a_linear_ranker_is_in_the_default_mean_of_several_where_the_data_suppor
     assert weight(large._replace(with_validation=True), early_stop=9) == 0.4
     assert weight(small, linear=0.2, rankers=1) == weight(large, linear=0.2) == 0.2
     assert weight(small, linear=0.0) == 0.0
-    assert weight(small._replace(n_features=501)) == 0.25

@@ -155,7 +155,7 @@ def test_a_linear_ranker_stands_behind_the_trees_of_the_run_which_stay_as_they_a
     for first, second in zip(plain.ensemble.trees, with_linear.ensemble.trees[:n], strict=True):
         assert np.array_equal(first.leaf_values, second.leaf_values)
     n_nodes = [sum(len(tree.thresholds) for tree in one.ensemble.trees) for one in (plain, with_linear)]
-    assert n_nodes[0] < n_nodes[1] <= 1.13 * n_nodes[0] + 1
+    assert n_nodes[0] < n_nodes[1] <= 1.15 * n_nodes[0] + 1
     assert lmart_json.read(model_to_json(with_linear.ensemble).encode(), "m").rankers == with_linear.ensemble.rankers
 
 
