@@ -131,13 +131,12 @@ def linear_weight(settings: TrainSettings, facts: DataFacts, plan: Plan) -> floa
 
 def check_rankers(settings: TrainSettings, with_positions: bool) -> None:
     """Raise SettingsError when two rankers would be the same, or an objective has none, before the data is known."""
+    named = len(settings.objectives) if settings.objective is not None else 0
+    for name, most in (("rankers", settings.rankers), ("trees", settings.trees or None)):
+        if most is not None and named > most:
+            raise SettingsError(f"objective names {named}, and {name} is {most}; give as many {name}, or more")
     if settings.rankers is None:
         return
-    named = len(settings.objectives) if settings.objective is not None else 0
-    if named > settings.rankers:
-        raise SettingsError(
-            f"objective names {named}, and rankers is {settings.rankers}; give as many rankers, or more"
-        )
     plan_rankers(settings, DataFacts(0, 0, with_positions=with_positions)).variations()
 
 

@@ -106,7 +106,10 @@ def test_no_two_rankers_of_a_model_are_the_same() -> None:
 def test_every_objective_that_is_named_has_a_ranker() -> None:
     with pytest.raises(SettingsError, match="objective names 3, and rankers is 2"):
         check_rankers(TrainSettings(objective="map+err+mrr", rankers=2), False)
-    check_rankers(TrainSettings(objective="map+err+mrr"), False)
+    with pytest.raises(SettingsError, match="objective names 3, and trees is 2; give as many trees, or more"):
+        check_rankers(TrainSettings(objective="map+err+mrr", trees=2), False)
+    for trees in (0, 3):  # 0: the initial scores alone
+        check_rankers(TrainSettings(objective="map+err+mrr", trees=trees), False)
 
 
 def test_seeds_are_different_and_the_first_is_that_of_the_run() -> None:
