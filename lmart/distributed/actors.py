@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from lmart.errors import LmartError
 
 FAN_IN = 4  # results that one process adds to its own; with more workers they are added along a tree
-
-
-class Addend(Protocol):
-    """What `Actors.add` adds."""
-
-    def plus(self, other: Self) -> Self:
-        """Return the sum of both; arrays may be overwritten."""
-        ...
 
 
 class Actors(Protocol):
@@ -49,7 +41,7 @@ class Actors(Protocol):
 
 
 def add_all(results: Sequence[Any]) -> Any:
-    """Return the sum of what a method returned everywhere, None if that is None."""
+    """Return the sum of results by their method `plus`, which may overwrite arrays; None if they are None."""
     return None if results[0] is None else functools.reduce(lambda total, other: total.plus(other), results)
 
 

@@ -1,7 +1,7 @@
-"""Checkpoints: the state of a run in a file, from which the same run goes on to the same bytes after any end.
+"""Checkpoints: the state of a run in a file, from which the run resumes however it ended, to the same bytes.
 
 The state is the trees that were grown and the trials that were finished. All else follows from them and from the data:
-a run that goes on does the same as at first, but takes the trees from the checkpoint instead of growing them.
+a resumed run starts again from round 1, but takes the trees from the checkpoint instead of growing them.
 
 The file is text: a line of JSON that says what run it is of, a line for each trial and each round, and at the end the
 hash of all lines before. It is replaced as a whole.

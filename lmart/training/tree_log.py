@@ -10,7 +10,7 @@ from lmart.training.grower import GrownTree
 
 
 class LoggedRound(NamedTuple):
-    """What a round came to.
+    """The result of a round.
 
     grown         : the tree; None: no split had a positive gain
     position_bias : float64[n_positions] after it
@@ -23,8 +23,8 @@ class LoggedRound(NamedTuple):
 class TreeLog:
     """The rounds of one part of a run, in the order they were done.
 
-    A run that is given the rounds of an interrupted one does the same again, but takes trees from the log instead of
-    growing them, until they are used up; then it grows and adds further ones.
+    A run with the log of an interrupted one repeats its rounds with the logged trees, then grows further ones and adds
+    them.
 
     on_added : called after each round that is added
     closed   : the run ends with the rounds of the log
