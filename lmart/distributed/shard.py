@@ -149,7 +149,7 @@ class Shard(LinkedActor):
         """Prepare for the first round; return idle queries of each ranker, and whether any could learn anything."""
         parts, metadata = self._parts, self._metadata
         sets: list[tuple[Judged, Metadata]] = [(self._judged(), metadata[None])]
-        sets += [(one.coded, metadata[number]) for number, one in enumerate(self._valid)]
+        sets += [(valid.coded, metadata[number]) for number, valid in enumerate(self._valid)]
         train_set, own = sets[0]
         with source_named(parts.source):
             self._objectives: list[Objective] = [
@@ -158,19 +158,20 @@ class Shard(LinkedActor):
             ]
         self._training = LocalTrainingScores(train_set, self._binned, settings, self._pool, own)
         self._validation = [
-            LocalValidationScores(one.coded, self._model, self._edges, settings, self._pool, metadata[number])
-            for number, one in enumerate(self._valid)
+            LocalValidationScores(valid.coded, self._model, self._edges, settings, self._pool, metadata[number])
+            for number, valid in enumerate(self._valid)
         ]
         self._watched = [self._training, *self._validation]
-        shares = [weight_exponent(one.weights) for _, one in sets]
+        shares = [weight_exponent(of_set.weights) for _, of_set in sets]
         self._exponents = list(zip(shares, exponents, strict=True))
         self._measure = str(settings.measure)
         of_trees = self._objectives[: len(settings.rankers)]
-        return [one.n_queries_without_pairs() for one in of_trees], any(one.can_learn() for one in of_trees)
+        idle = [objective.n_queries_without_pairs() for objective in of_trees]
+        return idle, any(objective.can_learn() for objective in of_trees)
 
     def queries_found(self) -> list[QueriesFound]:
         """Return what each set is like, the training set first."""
-        return [QueriesFound(one.nothing_relevant, one.nothing_counts) for one in self._watched]
+        return [QueriesFound(scored.nothing_relevant, scored.nothing_counts) for scored in self._watched]
 
     def _judged(self) -> BinnedDataset:
         parts = self._parts

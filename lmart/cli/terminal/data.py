@@ -59,8 +59,12 @@ def _facts(summary: DataSummary) -> Iterator[tuple[str, str]]:
     yield "features", f"{len(features):,}"
     for name, found in {
         "constant": [feature.name for feature in features if feature.is_constant],
-        "equal": [f"{one.name} = {one.equal_to}" for one in features if one.equal_to and not one.is_constant],
-        "by query": [one.name for one in features if not one.varying and not one.is_constant],
+        "equal": [
+            f"{feature.name} = {feature.equal_to}"
+            for feature in features
+            if feature.equal_to and not feature.is_constant
+        ],
+        "by query": [feature.name for feature in features if not feature.varying and not feature.is_constant],
     }.items():
         if found and not (name == "by query" and summary.query_ids is None):
             what = "constant in each query: " if name == "by query" else ""
@@ -120,10 +124,13 @@ def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> l
         ),
     ]
     lines += facts(entries, sheet)
-    rows = [[visible(one.name), f"{one.distance:.4f}", f"{one.critical:.4f}"] for one in drift.features[:top]]
+    rows = [
+        [visible(feature.name), f"{feature.distance:.4f}", f"{feature.critical:.4f}"]
+        for feature in drift.features[:top]
+    ]
     if rows:
         table = Table(("feature", "KS", "by chance"), rows)
-        lines += ["", *table.lines(sheet, [one.distance for one in drift.features[:top]])]
+        lines += ["", *table.lines(sheet, [feature.distance for feature in drift.features[:top]])]
         note = "KS: largest difference of the cumulative distributions of a feature; by chance: what it rarely exceeds."
         lines += map(sheet.faint, paragraph(note, sheet))
     return lines
