@@ -54,7 +54,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_tour_runs(toured: Path) -> None:
-    names = "model.json scores.txt start.txt more.json first.json hundred.json model.txt model.xml test.csv test.qrels"
+    names = "model.json scores.txt start.txt more.json first.json further.json model.txt model.xml test.csv test.qrels"
     names += " test.run folds.json oof.txt run.json seven.json again.json own.csv own.json own.dump.json"
     names += " own.solr.json own.lightgbm.json"
     if HAS_DASK:
