@@ -90,7 +90,7 @@ def after_training(
     if used_up:  # one line for all: the ranker that was best at the latest round
         number, part = max(used_up, key=lambda pair: pair[1].trees / pair[1].rounds)
         several = len(result.rankers) > 1
-        ranker = f"{len(used_up)} of {len(result.rankers)} rankers used up their trees; ranker {number}: " * several
+        ranker = f"--trees ended {len(used_up)} of {len(result.rankers)} rankers; ranker {number}: " * several
         text = unfinished(part.trees, part.rounds, settings.patience, f"{ranker}{settings.measure}")
         if text is not None:
             yield Remark(text)

@@ -122,7 +122,7 @@ def test_a_ranker_without_a_split_is_told() -> None:
 def test_a_ranker_that_used_up_its_trees_is_told_in_one_line_for_all() -> None:
     done = fit(TEXT, *THREE, "--valid", "v.svm", "--early-stop", "20", "--learning-rate", "0.01", "--trees", "12")
     (line,) = (one for one in done.said if "try more --trees" in one or "did not end the run" in one)
-    assert re.match(r"lmart: (--early-stop 20 did not end the run: )?[1-3] of 3 rankers used up their trees; ", line)
+    assert re.match(r"lmart: (--early-stop 20 did not end the run: )?--trees ended [1-3] of 3 rankers; ", line)
 
 
 def test_folds_share_the_trees_evenly_and_the_model_has_what_they_chose() -> None:
