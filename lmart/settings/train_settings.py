@@ -48,9 +48,9 @@ class TrainSettings:
         "Weight of a linear ranker in the mean; 0: none.",
         "Its score is a weighted sum of each feature's value, the logarithm of that and its quantile, fitted to the "
         "cross entropy of the gains. The model holds it as a tree for each feature that matters, which do not count in "
-        "--trees. auto: 0.4 if --rankers and --objective are auto and that gives several rankers; 0 for more than "
-        "200,000 documents without --valid. The weight is smaller, or 0, where the first --valid file shows that the "
-        "linear ranker is much worse than the trees.",
+        "--trees. auto: 0.4 if --rankers and --objective are auto and that gives several rankers, with "
+        "--valid; otherwise 0. The weight is smaller, or 0, where the first --valid file shows that the linear ranker "
+        "is much worse than the trees.",
         low=0,
         high=0.9,
         other=AUTO,

@@ -19,7 +19,7 @@ def test_the_settings_of_a_single_ranker_are_recorded_filled_in() -> None:
 
 def test_of_several_rankers_the_number_is_recorded_and_what_is_given_for_all() -> None:
     resolved = resolve(TrainSettings(leaves=16), DataFacts(70, 700))
-    assert resolved.recorded == TrainSettings(rankers=4, leaves=16, linear=0.4)
+    assert resolved.recorded == TrainSettings(rankers=4, leaves=16)
     assert [one.tree.max_leaves for one in resolved.rankers] == [16] * 4
     assert resolve(TrainSettings(objective="err+map"), DataFacts(70, 700)).recorded.objective == "err+map"
     assert [one.tree.max_leaves for one in resolve(TrainSettings(), DataFacts(70, 700)).rankers] == [8, 8, 64, 64]
