@@ -289,15 +289,42 @@ def lock_at_once(folder: Path) -> LockFile | None:
 
 @cache
 def source_digest(source: Path) -> str:
-    """Return the digest of a file; OSError when it cannot be read."""
-    return hashlib.sha256(source.read_bytes()).hexdigest()
+    """Return the digest of a file, which may be in a zip archive that Python runs; OSError when it cannot be read."""
+    try:
+        content = source.read_bytes()
+    except NotADirectoryError:
+        archive = _archive_above(source)
+        name = source.relative_to(archive).as_posix() if archive else ""
+        if archive is None or name not in _members(archive):
+            raise
+        content = _members(archive)[name]
+    return hashlib.sha256(content).hexdigest()
 
 
 @cache
 def sources_digest(folder: Path) -> str:
     """Return a digest of all Python files below a folder, names included; OSError when there is none to read."""
     sources = sorted(folder.rglob("*.py"))
+    if not sources and (archive := _archive_above(folder)) is not None:
+        below = folder.relative_to(archive).as_posix() + "/"
+        sources = [archive / name for name in sorted(_members(archive)) if name.startswith(below)]
     if not sources:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
     named = [(source.relative_to(folder).as_posix(), source_digest(source)) for source in sources]
     return hashlib.sha256(repr(named).encode()).hexdigest()
+
+
+def _archive_above(path: Path) -> Path | None:
+    return next((above for above in path.parents if above.is_file()), None)
+
+
+@cache
+def _members(archive: Path) -> dict[str, bytes]:
+    """Return the Python files of an archive by name; none when it is no archive."""
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(archive) as opened:
+            return {name: opened.read(name) for name in opened.namelist() if name.endswith(".py")}
+    except (BadZipFile, NotImplementedError):
+        return {}
