@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset
@@ -14,10 +15,6 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import TrainRequest, reading_validation
 from lmart.data.dataset import RankingDataset, TableColumns
 from lmart.data.metadata import NO_METADATA, Metadata
-from lmart.distributed.cluster import Cluster
-from lmart.distributed.reading import JoinedSet, find_parts
-from lmart.distributed.shard import Shard
-from lmart.distributed.sharded_sets import DataParts, SetFiles, ShardedSets, read_sets
 from lmart.errors import DataError, counted
 from lmart.formats.documents.reading import for_models, read_dataset, source_name
 from lmart.formats.read_options import ReadOptions
@@ -28,6 +25,11 @@ from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
 from lmart.training.continuation import Continuation
 from lmart.training.resolving import Trainable
+
+if TYPE_CHECKING:  # a run of one process starts sooner without what clusters need
+    from lmart.distributed.cluster import Cluster
+    from lmart.distributed.reading import JoinedSet
+    from lmart.distributed.sharded_sets import DataParts, ShardedSets
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,12 @@ class TrainingInputs:
     warnings: Sequence[str]
     continuation: Continuation | None = None
     sharded: ShardedSets | None = None
+
+    @property
+    def local_train_set(self) -> Trainable:
+        """The training set of a run whose rows are in this process."""
+        assert self.sharded is None
+        return cast(Trainable, self.train_set)
 
 
 def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> TrainingInputs:
@@ -148,6 +156,9 @@ def check_columns(dataset: TableColumns, request: TrainRequest, console: Console
 
 def read_on_workers(request: TrainRequest, cluster: Cluster, console: Console) -> TrainingInputs:
     """Read all inputs of a run into shards on the workers; DataError names file and line."""
+    from lmart.distributed.shard import Shard
+    from lmart.distributed.sharded_sets import read_sets
+
     parts = find_data_parts(request, cluster)
     for path in request.outputs.values():
         check_output(path, parts.files)  # which patterns did not name
@@ -173,6 +184,9 @@ def read_on_workers(request: TrainRequest, cluster: Cluster, console: Console) -
 
 def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
     """Return the files of all sets, as the workers see them; DataError when one is missing."""
+    from lmart.distributed.reading import find_parts
+    from lmart.distributed.sharded_sets import DataParts, SetFiles
+
     files, metadata = request.files, request.metadata_files
     asked: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}

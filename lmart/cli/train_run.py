@@ -15,9 +15,6 @@ from lmart.cli.terminal.training_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs, read_inputs
 from lmart.cli.train_request import TrainRequest
 from lmart.data.dataset import RankingDataset
-from lmart.distributed.driver import DistributedRun
-from lmart.distributed.reading import JoinedSet
-from lmart.distributed.sharded_sets import resolve_sharded
 from lmart.errors import counted
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.results.scores import write_scores
@@ -59,13 +56,14 @@ class FittedModel:
 def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:
     """Return the settings of the run, worked out from the data; DataError when a label is above the largest given."""
     if inputs.sharded is not None:
+        from lmart.distributed.sharded_sets import resolve_sharded
+
         return resolve_sharded(request.settings, inputs.sharded)
-    assert not isinstance(inputs.train_set, JoinedSet)
     with_positions = inputs.metadata.positions is not None
     settings = request.settings
     if request.selection.tunes and inputs.validation_sets:  # every trial stops early
         settings = replace(settings, early_stop=trial_patience(request.selection, settings))
-    return resolve_for(settings, inputs.train_set, inputs.validation_sets, with_positions)
+    return resolve_for(settings, inputs.local_train_set, inputs.validation_sets, with_positions)
 
 
 def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
@@ -144,7 +142,7 @@ def refit(
         inputs = read_inputs(
             replace(request, files=replace(files, data=(*files.data, *files.valid), valid=())), pool, console
         )
-        assert not isinstance(inputs.train_set, JoinedSet)
+        train_set = inputs.local_train_set
         linear = fitted.result.linear
         settings = replace(
             fitted.settings,
@@ -158,8 +156,8 @@ def refit(
             patience=None,
             shares_trees=False,
         )
-        run = TrainingRun(inputs.train_set, [], settings, pool)
-        console.notice(f"trains again on all {counted(inputs.train_set.n_documents, 'document')} (--refit)")
+        run = TrainingRun(train_set, [], settings, pool)
+        console.notice(f"trains again on all {counted(train_set.n_documents, 'document')} (--refit)")
         with console.progress(settings.trees) as progress:
             shown = RoundProgress(progress, settings, (), None)
             for report in run.rounds(state.log(REFIT)):
@@ -170,10 +168,11 @@ def refit(
 def _start(inputs: TrainingInputs, settings: ResolvedSettings, pool: WorkerPool) -> BoostingRun:
     """Return the run, ready to grow its first tree."""
     if inputs.sharded is not None:
+        from lmart.distributed.driver import DistributedRun
+
         return DistributedRun(inputs.sharded, settings, pool, time.perf_counter())
-    assert not isinstance(inputs.train_set, JoinedSet)
     return TrainingRun(
-        inputs.train_set,
+        inputs.local_train_set,
         inputs.validation_sets,
         settings,
         pool,

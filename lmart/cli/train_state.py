@@ -13,7 +13,6 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs
 from lmart.cli.train_request import TrainRequest, searched
 from lmart.data.dataset import RankingDataset
-from lmart.distributed.reading import JoinedSet
 from lmart.errors import counted
 from lmart.training.checkpoint import Checkpoint, RunState, content_hash
 
@@ -53,7 +52,7 @@ def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[s
         selected["patience of trials"] = trial_patience(selection, request.settings)
     positions = metadata.positions
     data = {
-        "--data": _hash_of(inputs.train_set),
+        "--data": _hash_of(inputs.local_train_set),
         "--valid": [_hash_of(dataset) for dataset in inputs.validation_sets],
         "--weights": content_hash(metadata.weights),
         "--init-scores": content_hash(metadata.init_scores),
@@ -67,9 +66,8 @@ def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[s
     return {"settings": request.settings.to_json(), "selection": selected, "data": data}
 
 
-def _hash_of(dataset: RankingDataset | BinnedDataset | CodedDataset | JoinedSet) -> str:
+def _hash_of(dataset: RankingDataset | BinnedDataset | CodedDataset) -> str:
     """Return a hash of a data set, whatever it was read from."""
-    assert not isinstance(dataset, JoinedSet)
     judged = dataset.labels, dataset.query_offsets, dataset.input_rows
     if isinstance(dataset, CodedDataset):
         bins = np.concatenate([piece.T for piece in dataset.bins]) if dataset.bins else None

@@ -51,6 +51,13 @@ def test_a_package_that_cannot_be_loaded_is_one_line(tmp_path: Path, package: st
     assert "not enough memory" in line
 
 
+@pytest.mark.parametrize("command", ["train", "train_run", "train_inputs", "train_state", "predict", "eval"])
+def test_a_run_of_one_process_loads_nothing_of_clusters(command: str) -> None:
+    program = f"import lmart.cli.{command}, sys; print(*(name for name in sys.modules if 'distributed.' in name))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
 @pytest.mark.slow
 def test_too_little_memory_for_the_packages_is_one_line(tmp_path: Path) -> None:
     predict(tmp_path)
