@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import pieces
 from lmart.data.python_dataset import Dataset
 from lmart.errors import ArrayError, ModelError, counted, either, naming_arguments, quote, warn
-from lmart.evaluation import Evaluation, choose_measures, judged_dataset, measure_systems
 from lmart.foreign_names import perhaps, with_hints
 from lmart.formats.documents.blocks import RowBlock, RowReader
 from lmart.formats.documents.reading import for_models, open_rows
@@ -25,7 +24,6 @@ from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures.resampling import DEFAULT_LEVEL, Resampling
-from lmart.reports.run_report import RunReport
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
@@ -35,6 +33,10 @@ from lmart.scoring.importance import ContributionMeans, split_importance
 from lmart.scoring.scorer import CHUNK as SCORED
 from lmart.scoring.scorer import Scorer
 from lmart.threads import WorkerPool, threads_to_use
+
+if TYPE_CHECKING:  # scoring starts sooner without what measures
+    from lmart.evaluation import Evaluation
+    from lmart.reports.run_report import RunReport
 
 PATIENCE = 10_000  # rows held back until a feature of the model occurs; if none does, the data is refused
 
@@ -316,6 +318,8 @@ class Model:
         >>> dict(found).keys(), len(found.per_query["map"])
         (dict_keys(['ndcg@10', 'map']), 40)
         """
+        from lmart.evaluation import choose_measures, judged_dataset, measure_systems
+
         words = {"empty": empty, "ties": ties, "discount": discount, "relevant": relevant, "short": short}
         words |= {"p_divisor": p_divisor, "map_divisor": map_divisor, "precision": precision}
         choice = choose_measures(metric, like, gain, **words)

@@ -58,6 +58,12 @@ def test_a_run_of_one_process_loads_nothing_of_clusters(command: str) -> None:
     assert done.stdout == "\n"
 
 
+def test_scoring_loads_nothing_that_measures() -> None:
+    program = "import lmart.model, sys; print(*(name for name in sys.modules if name.startswith('lmart.reports')))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
 @pytest.mark.slow
 def test_too_little_memory_for_the_packages_is_one_line(tmp_path: Path) -> None:
     predict(tmp_path)
