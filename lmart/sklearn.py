@@ -165,8 +165,9 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         assert history is not None  # that of training
         self.n_iter_, self.best_iteration_ = history.rounds, history.best_round
         measured: dict[str, list[float | None]] = {name: [] for name, _ in history.measures}
-        for curve in (one for ranker in history.rankers for one in ranker.curves):
-            measured[curve.name] += curve.values
+        for ranker in history.rankers:
+            for curve in ranker.curves:
+                measured[curve.name] += curve.values
         self.evals_result_ = {name: {history.metric: values} for name, values in measured.items()}
         return self
 

@@ -33,7 +33,7 @@ def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> Ev
     job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     files, names = find_files(job, cluster)
     for path in outputs:
-        check_output(path, [one for own in files for one in (own.path, *own.scores, own.weights) if one is not None])
+        check_output(path, [part for own in files for part in (own.path, *own.scores, own.weights) if part is not None])
     parts = _measured(job, cluster, files, models)
 
     def prepare(measurement: Measurement) -> QueriesOf:

@@ -375,7 +375,7 @@ class EvalOutput:
     @property
     def paths(self) -> list[str]:
         """All that is written, standard output too."""
-        return list(dict.fromkeys("-" if one is None else one for one in (self.per_query, self.html, "-")))
+        return list(dict.fromkeys("-" if path is None else path for path in (self.per_query, self.html, "-")))
 
     def check_usage(self) -> None:
         """Raise a usage error when the outputs do not go together."""

@@ -261,7 +261,7 @@ def in_memory(
     if isinstance(judged, RankingDataset):
         return judged
     assert isinstance(judged, ArrayDataset)
-    values = {one.name: getattr(judged, one.name) for one in fields(RankingDataset)}
+    values = {field.name: getattr(judged, field.name) for field in fields(RankingDataset)}
     return RankingDataset(**values | {"features": judged.features.between(0, judged.n_documents)})
 
 

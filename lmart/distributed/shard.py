@@ -252,8 +252,8 @@ class Shard(LinkedActor):
         gradients, n, size = self._gradients, len(self._gradients.gradients), tree_round.CHUNK
         first = min(n, -self._first_row % size)
         last = first + (n - first) // size * size
-        inside = Gradients(*(one[first:last] for one in gradients))
-        head, tail = (Gradients(*(one[bound] for one in gradients)) for bound in (slice(first), slice(last, None)))
+        inside = Gradients(*(array[first:last] for array in gradients))
+        head, tail = (Gradients(*(array[bound] for array in gradients)) for bound in (slice(first), slice(last, None)))
         return EdgeMagnitudes(head, tree_round.sum_magnitudes(inside, self._pool), tail)
 
     def pack(self, scales: tuple[float, float], allowed: BoolArray | None) -> PackedRoot:
@@ -270,25 +270,25 @@ class Shard(LinkedActor):
 
     def split(self, splits: Sequence[PlannedSplit]) -> SplitsDone:
         """Split leaves, and sum the histogram of a child of each where one is asked for."""
-        n_summed = sum(one.summed is not None for one in splits)
+        n_summed = sum(split.summed is not None for split in splits)
         done = SplitsDone(
             np.empty((len(splits), 2), np.int64),
             np.empty(n_summed, np.int64),
             np.empty((n_summed, self._edges.n_bins), np.int64),
         )
         calls, n_before = [], 0
-        for place, one in enumerate(splits):
-            calls.append((done, place, n_before, one))
-            n_before += one.summed is not None
-        run_by_size(self._split, calls, [self._leaves.n_documents(one.leaf) for one in splits], self._pool)
+        for place, planned in enumerate(splits):
+            calls.append((done, place, n_before, planned))
+            n_before += planned.summed is not None
+        run_by_size(self._split, calls, [self._leaves.n_documents(planned.leaf) for planned in splits], self._pool)
         return done
 
-    def _split(self, done: SplitsDone, place: int, of_sums: int, one: PlannedSplit, pool: WorkerPool) -> None:
+    def _split(self, done: SplitsDone, place: int, of_sums: int, planned: PlannedSplit, pool: WorkerPool) -> None:
         leaves = self._leaves
-        leaves.split(one.leaf, one.left, one.right, one.split, pool)
-        done.counts[place] = leaves.n_documents(one.left), leaves.n_documents(one.right)
-        if one.summed is not None:
-            done.totals[of_sums] = leaves.histogram(one.summed, done.histograms[of_sums], pool)
+        leaves.split(planned.leaf, planned.left, planned.right, planned.split, pool)
+        done.counts[place] = leaves.n_documents(planned.left), leaves.n_documents(planned.right)
+        if planned.summed is not None:
+            done.totals[of_sums] = leaves.histogram(planned.summed, done.histograms[of_sums], pool)
 
     def sum_leaves(self, leaves: Sequence[int]) -> SplitsDone:
         """Sum the histograms of leaves, without any split."""

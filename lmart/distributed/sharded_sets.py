@@ -123,12 +123,12 @@ def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> 
     counts = shards.call("counts", m)
     of_shards = [of_sample[0] for of_sample, _ in counts]
     in_sample = np.sum([of_sample for of_sample, _ in counts], axis=0)
-    of_all = np.sum([one for _, one in counts], axis=0)
+    of_all = np.sum([n_cells for _, n_cells in counts], axis=0)
     n_zeros = count_zeros(in_sample, n_rows, settings.absent)
     rare = most_others(of_all, settings.absent) < settings.min_docs
     edges: list[Float64Array] = []
     for first, last in feature_groups(in_sample[0], GATHERED):
-        cells = _gathered(shards.call("cells", first, last), [one[first:last] for one in of_shards])
+        cells = _gathered(shards.call("cells", first, last), [columns[first:last] for columns in of_shards])
         edges += edges_of_cells(
             cells, in_sample[0, first:last], n_zeros[first:last], settings.max_bins, rare[first:last]
         )
@@ -142,12 +142,12 @@ def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> 
 
 def _sample(shards: Actors, train_set: JoinedSet) -> int:
     """Choose the rows that bin edges are chosen from, as one machine does; return how many there are."""
-    first_rows = np.cumsum([0, *(one.n_documents for one in train_set.found)]).tolist()[:-1]
-    places = [_places(train_set, one) for one in train_set.found]
+    first_rows = np.cumsum([0, *(of_shard.n_documents for of_shard in train_set.found)]).tolist()[:-1]
+    places = [_places(train_set, of_shard) for of_shard in train_set.found]
     halvings = edge_sample.least_halvings(train_set.n_documents)
     while True:
         chosen = shards.each("sample", [(row, own, halvings) for row, own in zip(first_rows, places, strict=True)])
-        n_rows, most = sum(int(one[0]) for one in chosen), max(int(one[1]) for one in chosen)
+        n_rows, most = sum(int(counts[0]) for counts in chosen), max(int(counts[1]) for counts in chosen)
         if n_rows <= edge_sample.SAMPLE_LIMIT and most == halvings:
             return n_rows
         halvings = max(most, halvings + (most == halvings))
@@ -178,7 +178,7 @@ def _deal(shards: Actors, parts: Sequence[str], sizes: Mapping[str, int]) -> lis
 
 def _refuse_spanning(shards: Actors, number: int | None, found: Sequence[PartsFound]) -> None:
     """Raise DataError when two shards have rows of one query, naming both places."""
-    again = repeated_codes([one.query_codes for one in found])
+    again = repeated_codes([of_shard.query_codes for of_shard in found])
     if len(again):
         refuse_repeated(shards.call("first_places", number, again.tolist()))
 
@@ -190,17 +190,17 @@ def read_validation_sets(
     read, warnings = [], []
     model = without_trees(*sets)
     silent = replace(for_models(options, [model]), tell=None, watch=None, beside_others=True)
-    for number, one in enumerate(parts.validation):
-        own = _deal(shards, one.parts, parts.sizes)
+    for number, files in enumerate(parts.validation):
+        own = _deal(shards, files.parts, parts.sizes)
         found: list[PartsFound] = shards.each("read_valid", [(paths, silent, model) for paths in own])
-        joined, ids = joined_set(one.name, found, own)
+        joined, ids = joined_set(files.name, found, own)
         pass_on(found, options)
         _refuse_spanning(shards, number, found)
         matcher = FeatureMatcher(model)
         matcher.column_map(ids, joined.feature_names)
         matcher.tables = joined.table_features
-        matcher.refuse(one.name, strict)
-        warnings += matcher.warnings(one.name)
+        matcher.refuse(files.name, strict)
+        warnings += matcher.warnings(files.name)
         read.append(joined)
     return read, warnings
 
@@ -208,14 +208,15 @@ def read_validation_sets(
 def read_metadata(shards: Actors, parts: DataParts) -> list[int]:
     """Read weights and initial scores; return the power of two that the largest weight of each set is below."""
     exponents = []
-    for number, one in zip([None, *range(len(parts.validation))], [parts.train, *parts.validation], strict=True):
-        bounds = adjacent_parts([parts.sizes[part] for part in one.parts], len(shards))
+    for number, files in zip([None, *range(len(parts.validation))], [parts.train, *parts.validation], strict=True):
+        bounds = adjacent_parts([parts.sizes[part] for part in files.parts], len(shards))
         of_shards = [
-            (number, one.weights and one.weights[a:b], one.init_scores and one.init_scores[a:b]) for a, b in bounds
+            (number, files.weights and files.weights[a:b], files.init_scores and files.init_scores[a:b])
+            for a, b in bounds
         ]
         found: WeightsFound = joined_weights(shards.each("read_metadata", of_shards))
-        if one.weights is not None:
-            refuse_unfit(found, one.weights[0])
+        if files.weights is not None:
+            refuse_unfit(found, files.weights[0])
         exponents.append(found.exponent)
     return exponents
 
@@ -251,8 +252,8 @@ def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSetti
 
 
 def _resolve(settings: TrainSettings, sets: Sequence[JoinedSet], with_validation: bool) -> ResolvedSettings:
-    scale = max(grade_scale(one.labels) for one in sets)
+    scale = max(grade_scale(dataset.labels) for dataset in sets)
     facts = DataFacts(sets[0].n_queries, sets[0].n_documents, scale, with_validation=with_validation)
     resolved = resolve(settings, facts)
-    refuse_above_largest(resolved, [(one.source, one.labels, one.label_rows) for one in sets])
+    refuse_above_largest(resolved, [(dataset.source, dataset.labels, dataset.label_rows) for dataset in sets])
     return resolved

@@ -184,10 +184,10 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     result = _boost(training, run, record)
     after = remarks.after_training(result, training.settings, binned.n_features, training.can_learn)
     messages += [remark.text for remark in after if remark.is_warning]
-    files = {"data": [judged.source], "validation": [one.source for one in every[1:]]}
+    files = {"data": [judged.source], "validation": [judged_set.source for judged_set in every[1:]]}
     continued = None
     if inputs.previous is not None:
-        differences = [one.text for one in training.differences]
+        differences = [difference.text for difference in training.differences]
         continued = {"model": inputs.previous[1], "trees": result.continued_from, "differences": differences}
     content = run_entries(result, training.settings, binned, record, files, continued, messages, metadata.positions)
     return Model(result.ensemble, read_report(content, "Model.history"))

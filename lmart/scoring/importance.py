@@ -63,7 +63,7 @@ def _gain_shares(trees: Sequence[Tree], n_features: int) -> Float64Array | None:
     Gains below 0, which other tools may write, count as 0. They are scaled by the largest, so that no sum overflows.
     """
     gains = [tree.split_gains for tree in trees if tree.split_gains is not None]
-    largest = max((float(one.max(initial=0.0)) for one in gains), default=0.0)
+    largest = max((float(of_tree.max(initial=0.0)) for of_tree in gains), default=0.0)
     if largest <= 0.0:
         return None
     sums = np.zeros(n_features)

@@ -148,20 +148,20 @@ def _distinct(settings: TrainSettings, with_positions: bool) -> list[Variation]:
     """
     table = [PLAIN, *VARIATIONS] if _is_plain(settings) else [*VARIATIONS]
     if with_positions:
-        table = [one for one in table if OBJECTIVES[one.objective].positions]
+        table = [variation for variation in table if OBJECTIVES[variation.objective].positions]
     if settings.gain != Gain():
-        table = [one for one in table if OBJECTIVES[one.objective].relevance == "gain"]
+        table = [variation for variation in table if OBJECTIVES[variation.objective].relevance == "gain"]
     if settings.objective is not None:
         names = [kind.name for kind in settings.objectives]
         plain = [Variation(name, "leafwise", 1.0) for name in names]
-        table = plain + [one._replace(objective=name) for one in VARIATIONS for name in names]
+        table = plain + [variation._replace(objective=name) for variation in VARIATIONS for name in names]
     fixed = [
-        one._replace(
-            tree=one.tree if settings.tree is None else settings.tree,
-            feature_rate=one.feature_rate if settings.features is None else settings.features,
+        variation._replace(
+            tree=variation.tree if settings.tree is None else settings.tree,
+            feature_rate=variation.feature_rate if settings.features is None else settings.features,
         )
-        for one in table
-        if settings.tree is not None or not (settings.monotone and one.tree == "oblivious")
+        for variation in table
+        if settings.tree is not None or not (settings.monotone and variation.tree == "oblivious")
     ]
     return list(dict.fromkeys(fixed))
 
@@ -177,6 +177,6 @@ def ranker_seed(seed: int, number: int) -> int:
     return seed if number == 0 else (seed + number * _SEED_STEP) % (1 << 63)
 
 
-def _has_chance(one: Variation, settings: TrainSettings) -> bool:
+def _has_chance(variation: Variation, settings: TrainSettings) -> bool:
     """Return whether rankers of this kind differ by their seeds."""
-    return one.feature_rate < 1.0 or OBJECTIVES[one.objective].random or settings.sample not in (None, 1.0)
+    return variation.feature_rate < 1.0 or OBJECTIVES[variation.objective].random or settings.sample not in (None, 1.0)

@@ -124,22 +124,22 @@ class ResolvedSettings:
     @property
     def uses_label_scale(self) -> bool:
         """Whether the measure or an objective has stopping probabilities, which need the largest label."""
-        return _uses_label_scale(self.measure, tuple(one.objective for one in self.rankers))
+        return _uses_label_scale(self.measure, tuple(ranker.objective for ranker in self.rankers))
 
     @property
     def uses_gain(self) -> bool:
         """Whether the measure or an objective goes by the gains of labels, not by their order alone."""
-        return self.measure.kind.uses_gain or any(one.objective.relevance == "gain" for one in self.rankers)
+        return self.measure.kind.uses_gain or any(ranker.objective.relevance == "gain" for ranker in self.rankers)
 
     @property
     def binary_relevance(self) -> bool:
         """Whether all objectives only know documents that are relevant, and others."""
-        return all(one.objective.relevance == "relevant" for one in self.rankers)
+        return all(ranker.objective.relevance == "relevant" for ranker in self.rankers)
 
     @property
     def objective_uses_label_scale(self) -> bool:
         """Whether an objective has stopping probabilities."""
-        return any(one.objective.relevance == "stopping probability" for one in self.rankers)
+        return any(ranker.objective.relevance == "stopping probability" for ranker in self.rankers)
 
 
 def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
@@ -152,7 +152,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     plan = plan_rankers(settings, facts)
     varied, n_rankers = plan.variations(), plan.n_rankers
     trees, further = (settings.trees, 0) if plan.shares_trees else divmod(settings.trees, n_rankers)
-    measure, kinds = settings.measure, tuple(OBJECTIVES[one.objective] for one in varied)
+    measure, kinds = settings.measure, tuple(OBJECTIVES[variation.objective] for variation in varied)
     given = largest = None
     if _uses_label_scale(measure, kinds):
         given = measure.largest_label or settings.largest_label
@@ -160,7 +160,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     rankers = tuple(
         RankerSettings(
             objective=kind,
-            tree=_tree_settings(settings, TREE_FORMS[one.tree], facts.n_queries),
+            tree=_tree_settings(settings, TREE_FORMS[variation.tree], facts.n_queries),
             gain=settings.gain,
             largest_label=given or facts.grade_scale,
             truncation=settings.truncation or EVERY_RANK,
@@ -168,11 +168,11 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
             normalize=settings.normalize,
             position_bias_reg=settings.position_bias_reg,
             sampling_rate=settings.sample or _automatic_sampling_rate(facts.n_documents),
-            feature_rate=one.feature_rate,
+            feature_rate=variation.feature_rate,
             seed=ranker_seed(settings.seed, number),
             trees=trees + (number < further),
         )
-        for number, (one, kind) in enumerate(zip(varied, kinds, strict=True))
+        for number, (variation, kind) in enumerate(zip(varied, kinds, strict=True))
     )
     linear = linear_weight(settings, facts, plan)
     recorded = replace(
@@ -196,16 +196,21 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     )
 
 
-def _of_one_ranker(settings: TrainSettings, one: Variation, facts: DataFacts) -> TrainSettings:
+def _of_one_ranker(settings: TrainSettings, variation: Variation, facts: DataFacts) -> TrainSettings:
     """Return the settings of a run of one ranker with what else follows from the data filled in."""
-    leaves = settings.leaves or automatic_leaves(facts.n_queries, TREE_FORMS[one.tree])
-    filled = {"tree": one.tree, "objective": one.objective, "features": one.feature_rate, "leaves": leaves}
+    leaves = settings.leaves or automatic_leaves(facts.n_queries, TREE_FORMS[variation.tree])
+    filled = {
+        "tree": variation.tree,
+        "objective": variation.objective,
+        "features": variation.feature_rate,
+        "leaves": leaves,
+    }
     return replace(settings, rankers=1, **filled)  # type: ignore[arg-type]
 
 
 def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -> bool:
     """Return whether the measure or an objective has stopping probabilities, which need the largest label."""
-    in_objective = any(one.relevance == "stopping probability" for one in objectives)
+    in_objective = any(kind.relevance == "stopping probability" for kind in objectives)
     return in_objective or measure.kind.uses_label_scale
 
 

@@ -142,7 +142,7 @@ class Continuation:
         ids, names, of_model, of_new = _join_features(model, new, self.path)
         trees = tuple(_with_columns(tree, of_model) for tree in model.trees)
         recorded = new.settings | {"trees": self.n_trees + settings.trees}
-        if any(one.of_trees for one in differences):
+        if any(difference.of_trees for difference in differences):
             recorded["continued_from"] = self.n_trees
         return replace(
             new,

@@ -207,7 +207,7 @@ class FoldTraining:
 
         training_scores : of the mean of the other rankers
         """
-        spreads = [spread(one, self._seen.query_offsets) for one in (training_scores, self._linear_scores[0])]
+        spreads = [spread(scores, self._seen.query_offsets) for scores in (training_scores, self._linear_scores[0])]
         return linear_factors(self._linear_weight, spreads, self.may_start)
 
     def grow(self) -> RoundReport | None:

@@ -157,7 +157,7 @@ def sum_magnitudes(gradients: Gradients, pool: WorkerPool) -> list[tuple[float, 
 
 def join_magnitudes(magnitudes: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the sums of `sum_magnitudes` over all pieces."""
-    return math.fsum(one[0] for one in magnitudes), math.fsum(one[1] for one in magnitudes)
+    return math.fsum(sums[0] for sums in magnitudes), math.fsum(sums[1] for sums in magnitudes)
 
 
 def scale_for(total: float, n_sampled: int) -> float:

@@ -319,8 +319,8 @@ def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
     found = [("report", f"{visible(input_name(path))} (of lmart train)")]
     size = _object(content.get("data"))
     counts = [
-        counted(size[key], one, many)
-        for key, one, many in (
+        counted(size[key], singular, many)
+        for key, singular, many in (
             ("documents", "document", None),
             ("queries", "query", "queries"),
             ("features", "feature", None),
@@ -330,7 +330,7 @@ def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
     found.append(("data", "; ".join(filter(None, (_files(files.get("data")), ", ".join(counts))))))
     if files.get("validation"):
         found.append(("validation", _files(files["validation"])))
-    grown, kept = sum(len(one.rounds) for one in report.rankers), sum(one.trees for one in report.rankers)
+    grown, kept = sum(len(ranker.rounds) for ranker in report.rankers), sum(ranker.trees for ranker in report.rankers)
     several = f" of {len(report.rankers)} rankers" if len(report.rankers) > 1 else ""
     found.append(("trees", f"{kept:,}{several}; {counted(grown, 'round')}"))
     continued = _object(content.get("continued_from"))
@@ -342,7 +342,7 @@ def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
     found += _selection(content, report.metric)
     found.append(("settings", settings_text(report.changed)))
     seconds = _object(content.get("seconds"))
-    spent = [f"{visible(stage)} {one:.1f}" for stage, one in seconds.items() if isinstance(one, int | float)]
+    spent = [f"{visible(stage)} {time:.1f}" for stage, time in seconds.items() if isinstance(time, int | float)]
     found.append(("seconds", ", ".join(spent) or NOT_DEFINED))
     warnings = content.get("warnings")
     texts = [visible(str(text)) for text in warnings] if isinstance(warnings, list) else []

@@ -227,8 +227,8 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
 
 def _varying(selected: SelectedSettings) -> list[str]:
     """Return the searched settings that are not the same in all trials."""
-    names = [one.name for one in selected.space]
-    return [name for name in names if len({_cell(one.values[name]) for one in selected.trials}) > 1]
+    names = [dimension.name for dimension in selected.space]
+    return [name for name in names if len({_cell(trial.values[name]) for trial in selected.trials}) > 1]
 
 
 def _cell(value: object) -> str:
@@ -240,8 +240,8 @@ def _cell(value: object) -> str:
 def command_line(selected: SelectedSettings) -> str:
     """Return the command that trains the model anew, without the search, quoted for the shell."""
     context = click.get_current_context()
-    settings = {one.name: getattr(selected.settings.recorded, one.name) for one in fields(TrainSettings)}
-    searched = {one.name for one in selected.space}
+    settings = {setting.name: getattr(selected.settings.recorded, setting.name) for setting in fields(TrainSettings)}
+    searched = {dimension.name for dimension in selected.space}
     words = ["lmart", "train"]
     for option in context.command.params:
         name = option.name or ""
@@ -268,10 +268,10 @@ def command_line(selected: SelectedSettings) -> str:
             words += [flag if value else option.secondary_opts[0]]
         elif not isinstance(value, tuple):
             words += _valued(flag, str(value))
-        elif all(_plain(one) for one in value):
+        elif all(_plain(entry) for entry in value):
             words += [flag, *value]
         else:
-            words += [word for one in value for word in _valued(flag, one)]
+            words += [word for entry in value for word in _valued(flag, entry)]
     return shlex.join(words)
 
 
