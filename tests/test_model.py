@@ -480,3 +480,20 @@ def test_evaluate_takes_measures_in_a_list() -> None:
     data = lmart.read(SAMPLE / "vali.svm")
     model = lmart.train(data, trees=2)
     assert model.evaluate(data, metric=["ndcg@5", "map"]) == model.evaluate(data, metric="ndcg@5,map")
+
+
+def test_what_a_model_says() -> None:
+    model = lmart.train(lmart.read(SAMPLE / "train.svm"), trees=12, rankers=2)
+    assert repr(model) == "<lmart.Model: 12 trees of 2 rankers, 20 features>"
+    assert model.n_trees == 12
+    assert model.settings["rankers"] == 2 and model.settings["learning_rate"] == 0.1
+    model.settings.clear()
+    assert model.settings
+
+
+def test_models_can_be_pickled_and_copied() -> None:
+    model, test = lmart.train(lmart.read(SAMPLE / "train.svm"), trees=3), lmart.read(TEST_FILE)
+    base, expected = model.explain(test).base, model.predict(test).tolist()
+    for made in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert made.predict(test).tolist() == expected
+        assert made.explain(test).base == base
