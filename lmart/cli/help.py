@@ -52,7 +52,7 @@ LAYOUTS = {
             "Validation and stopping": "metric early_stop refit valid_weights",
             "Choosing settings": "folds oof tune tune_trials tune_file settings_file",
             "Starting scores and clicks": "init_scores valid_init_scores positions position_bias_reg",
-            "On a cluster": "dask dask_security",
+            "On a cluster": "dask retries dask_security",
         },
     ),
     "predict": HelpLayout(

@@ -13,7 +13,6 @@ from lmart.cli.options.declare import group
 from lmart.cli.options.settings_file import origin
 from lmart.cli.options.shared import ClusterOptions, Running, cluster_options, data_options, running_options
 from lmart.cli.options.types import MeasureType
-from lmart.cli.signals import interrupt_behind
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest
 from lmart.constraints import is_list
@@ -74,10 +73,8 @@ def command(
 
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
-    from lmart.cli.terminal.training import warn_after_training
-    from lmart.cli.train_inputs import read_inputs, read_on_workers
-    from lmart.cli.train_state import begin, run_state
-    from lmart.reports.run_report import RunRecord
+    from lmart.cli.train_inputs import read_inputs
+    from lmart.cli.train_state import run_state
     from lmart.threads import WorkerPool
 
     request.check_outputs()
@@ -88,34 +85,15 @@ def command(
     for text in [] if files.settings_file is None else origin(files.settings_file):
         console.notice(text)
     request = request.with_messages_to(console).with_model_read(console)
-    record = RunRecord()
     count = running.thread_count(console)
     if cluster.on_this_machine:
         compile_ahead("train", count)
     with ExitStack() as stack:
         state = stack.enter_context(run_state(files.checkpoint, console))
         pool = stack.enter_context(WorkerPool(count))
-        with record.timed("reading"):
-            if cluster.dask is None:
-                inputs = read_inputs(request, pool, console)
-            else:
-                from lmart.distributed.cluster import connected
-
-                workers = stack.enter_context(connected(cluster.address, cluster.dask_security, pool.threads))
-                inputs = read_on_workers(request, workers, console)
-            resolved = train_run.resolve_settings(request, inputs)
-        train_run.report_inputs(request, inputs, resolved, console)
-        begin(request, inputs, state, console)
-        selected = train_run.select(request, inputs, resolved, record, pool, state, console)
-        try:
-            fitted = train_run.fit(request, inputs, selected.settings, record, pool, state, console)
-        except BaseException as fault:
-            if interrupt_behind(fault) is not None and files.on_interrupt == "model":
-                train_run.write_model_so_far(request, inputs, selected, record, pool, state, console)
-            raise
-        if request.files.refit:
-            fitted = train_run.refit(request, fitted, record, pool, state, console)
-        warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
-        train_run.write_outputs(request, inputs, selected, fitted, record, console)
+        if cluster.dask is None:
+            inputs, fitted = train_run.train(request, lambda: read_inputs(request, pool, console), pool, state, console)
+        else:
+            inputs, fitted = train_run.train_on_workers(request, cluster, pool, state, console)
         state.remove()
     train_run.report_result(request, inputs, fitted, time.perf_counter() - began, console)

@@ -83,6 +83,13 @@ class TrainFiles:
         "trained; the exit status is 130 or 143 all the same.",
         choices=("nothing", "model"),
     )
+    retries: int = declared(
+        0,
+        "With --dask, start again up to N times after a worker was lost.",
+        "The run goes on after the trees that are grown, with the workers that are left, and the model has the bytes "
+        "of an undisturbed run. Also lost is a worker that was stopped and no longer responds.",
+        low=0,
+    )
     settings_file: str | None = declared(
         None,
         "Take settings from FILE, such as a model or a report.",
@@ -392,6 +399,8 @@ class TrainRequest:
             raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")
         check_inputs(self.inputs, self.read_options)
         cluster.check_usage(self._of_one_process, self.inputs)
+        if self.files.retries and cluster.dask is None:
+            raise click.UsageError("--retries needs --dask ADDRESS: it is about workers that are lost")
         if self.files.checkpoint is not None and "-" in self.inputs:
             raise click.UsageError("standard input does not go with --checkpoint: the run reads it again to go on")
         with_positions = metadata_files.positions is not None
@@ -429,7 +438,6 @@ class TrainRequest:
             ("--folds", selection.folds, alone),
             ("--tune", selection.tunes, alone),
             ("--continue-from", self.files.continue_from, alone),
-            ("--checkpoint", self.files.checkpoint, alone),
             ("--refit", self.files.refit, alone),
             ("--on-interrupt", self.files.on_interrupt != "nothing", alone),
             ("--positions", metadata.positions, alone),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from lmart.cli.model_selection import SelectedSettings, select_settings, selection_data, trial_patience
-from lmart.cli.signals import flush_output
+from lmart.cli.options.shared import ClusterOptions
+from lmart.cli.signals import flush_output, interrupt_behind
 from lmart.cli.terminal import training
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.training_progress import RoundProgress
-from lmart.cli.train_inputs import TrainingInputs, read_inputs
+from lmart.cli.train_inputs import TrainingInputs, read_inputs, read_on_workers
 from lmart.cli.train_request import TrainRequest
+from lmart.cli.train_state import begin
 from lmart.data.dataset import RankingDataset
 from lmart.errors import counted
 from lmart.formats.models.lmart_json import model_to_json
@@ -51,6 +55,55 @@ class FittedModel:
     def ensemble(self) -> Ensemble:
         """The model that is written."""
         return (self.refitted or self.result).ensemble
+
+
+def train(
+    request: TrainRequest,
+    read: Callable[[], TrainingInputs],
+    pool: WorkerPool,
+    state: RunState,
+    console: Console,
+) -> tuple[TrainingInputs, FittedModel]:
+    """Read the inputs, select settings, fit the model and write all outputs; return what was read and fitted."""
+    record = RunRecord()
+    with record.timed("reading"):
+        inputs = read()
+        resolved = resolve_settings(request, inputs)
+    report_inputs(request, inputs, resolved, console)
+    begin(request, inputs, state, console)
+    selected = select(request, inputs, resolved, record, pool, state, console)
+    try:
+        fitted = fit(request, inputs, selected.settings, record, pool, state, console)
+    except BaseException as fault:
+        if interrupt_behind(fault) is not None and request.files.on_interrupt == "model":
+            write_model_so_far(request, inputs, selected, record, pool, state, console)
+        raise
+    if request.files.refit:
+        fitted = refit(request, fitted, record, pool, state, console)
+    training.warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
+    write_outputs(request, inputs, selected, fitted, record, console)
+    return inputs, fitted
+
+
+def train_on_workers(
+    request: TrainRequest, cluster: ClusterOptions, pool: WorkerPool, state: RunState, console: Console
+) -> tuple[TrainingInputs, FittedModel]:
+    """Do what `train` does on a cluster, as often as --retries allows when workers are lost."""
+    from lmart.distributed.cluster import WorkerLost, connected
+
+    retries, warnings = request.files.retries, len(console.warnings)
+    left_out: list[str] = []  # workers that do not respond, which a scheduler lists all the same
+    while True:
+        try:
+            with connected(cluster.address, cluster.dask_security, pool.threads, left_out) as workers:
+                return train(request, partial(read_on_workers, request, workers, console), pool, state, console)
+        except WorkerLost as fault:
+            if not retries:
+                raise
+            del console.warnings[warnings:]  # which the next attempt gives again
+            console.warning(f"{fault.what}; starting again without it ({counted(retries, 'retry', 'retries')} left)")
+            left_out.append(fault.silent)
+            retries, warnings = retries - 1, warnings + 1
 
 
 def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedSettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from lmart.cli.train_request import TrainRequest, searched
 from lmart.data.dataset import RankingDataset
 from lmart.errors import counted
 from lmart.training.checkpoint import Checkpoint, RunState, content_hash
+
+if TYPE_CHECKING:
+    from lmart.distributed.sharded_sets import ShardedSets
 
 
 def run_state(path: str | None, console: Console) -> AbstractContextManager[RunState | Checkpoint]:
@@ -30,13 +34,14 @@ def run_state(path: str | None, console: Console) -> AbstractContextManager[RunS
 
 def begin(request: TrainRequest, inputs: TrainingInputs, state: RunState, console: Console) -> None:
     """Begin the run, or go on with an interrupted one and report from where."""
-    if request.files.checkpoint is None:
+    checkpoint, retries = request.files.checkpoint, request.files.retries
+    if checkpoint is None and not retries:
         return
     state.begin(_identity(request, inputs))
     done = [counted(len(state.trials), "trial")] if state.trials else []
     done += [counted(state.n_rounds, "tree")] if state.n_rounds else []
     if done:
-        console.notice(f"going on after {' and '.join(done)} in {request.files.checkpoint}")
+        console.notice(f"going on after {' and '.join(done)}{'' if checkpoint is None else f' in {checkpoint}'}")
 
 
 def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[str, object]]:
@@ -50,6 +55,9 @@ def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[s
             [(tried.name, tried.low, tried.high, tried.choices) for tried in space]
         )
         selected["patience of trials"] = trial_patience(selection, request.settings)
+    if inputs.sharded is not None:
+        selected["--dask"] = "given"
+        return {"settings": request.settings.to_json(), "selection": selected, "data": _hashes_of(inputs.sharded)}
     positions = metadata.positions
     data = {
         "--data": _hash_of(inputs.local_train_set),
@@ -64,6 +72,21 @@ def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[s
         "--continue-from": content_hash(request.model),
     }
     return {"settings": request.settings.to_json(), "selection": selected, "data": data}
+
+
+def _hashes_of(sets: ShardedSets) -> dict[str, object]:
+    """Return hashes of the data that workers hold, by option."""
+    from lmart.distributed.sharded_sets import hash_sets
+
+    train, *valid = hash_sets(sets)
+    return {
+        "--data": train.rows,
+        "--valid": [of_set.rows for of_set in valid],
+        "--weights": train.weights,
+        "--init-scores": train.init_scores,
+        "--valid-weights": [of_set.weights for of_set in valid],
+        "--valid-init-scores": [of_set.init_scores for of_set in valid],
+    }
 
 
 def _hash_of(dataset: RankingDataset | BinnedDataset | CodedDataset) -> str:

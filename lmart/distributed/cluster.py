@@ -12,7 +12,7 @@ import functools
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -48,10 +48,23 @@ CANCELLED = (asyncio.CancelledError, concurrent.futures.CancelledError)
 ANY = (Exception, asyncio.CancelledError)
 
 
-def lost_worker(address: str, has_log: bool) -> LmartError:
+class WorkerLost(LmartError):
+    """A worker is gone, or no longer responds.
+
+    what   : which worker, and how it was lost
+    advice : what to do
+    silent : the address of a worker that the scheduler still lists; '': it is gone
+    """
+
+    def __init__(self, what: str, advice: str, silent: str = "") -> None:
+        self.what, self.silent = what, silent
+        super().__init__(f"{what}; {advice}")
+
+
+def lost_worker(address: str, has_log: bool) -> WorkerLost:
     """Return the error to raise when a worker is gone."""
     what = f"the worker {address} is lost: it ended, ran out of memory, or cannot be reached"
-    return LmartError(f"{what}; {'see its log, then run' if has_log else 'run'} this command again")
+    return WorkerLost(what, f"{'see its log, then run' if has_log else 'run'} this command again")
 
 
 class SignsOfLife:
@@ -67,7 +80,7 @@ class SignsOfLife:
         return time.monotonic() >= self._next
 
     def look(self, workers: Mapping[str, Mapping[str, Any]], addresses: Sequence[str]) -> None:
-        """Note when workers last reported; LmartError when a worker was silent for many looks.
+        """Note when workers last reported; WorkerLost when a worker was silent for many looks.
 
         Looks count, not seconds: while this process itself is stopped, it hears nothing.
         """
@@ -78,7 +91,7 @@ class SignsOfLife:
             self._last[address] = last
             if self._looks[address] >= SILENT:
                 what = f"the worker {address} no longer responds: it was stopped, or its machine hangs"
-                raise LmartError(f"{what}; end or resume it, then run this command again")
+                raise WorkerLost(what, "end or resume it, then run this command again", address)
 
 
 class WorkerActors(Actors):
@@ -171,12 +184,18 @@ class Cluster:
     on_this_machine : its workers were started by this process, and have the same current folder
     """
 
-    def __init__(self, client: Any, where: str, on_this_machine: bool = False) -> None:
+    def __init__(self, client: Any, where: str, on_this_machine: bool = False, without: Collection[str] = ()) -> None:
+        """Find the workers; LmartError when there is none, or one has another version.
+
+        without : addresses of workers that are left out
+        """
         self._client, self._where, self.on_this_machine = client, where, on_this_machine
         self._signs = SignsOfLife()
         workers = self._asked(client.scheduler.identity)["workers"]
         self._threads = {
-            address: int(worker["nthreads"]) for address, worker in workers.items() if worker["status"] == "running"
+            address: int(worker["nthreads"])
+            for address, worker in workers.items()
+            if worker["status"] == "running" and address not in without
         }
         self.run = uuid.uuid4().hex
         self.addresses: list[str] = sorted(self._threads)
@@ -205,13 +224,17 @@ class Cluster:
 
     def _refuse_other_versions(self) -> None:
         """Raise LmartError when a worker or the scheduler has other versions of lmart, numba or numpy."""
-        found = self.wait(begin(self._client.get_versions, packages=list(SAME_VERSIONS)))
-        own = found["client"]["packages"]
-        there = [(self._where, found["scheduler"])]  # which loads what it hands on
+        get_versions, packages = load_distributed().versions.get_versions, list(SAME_VERSIONS)
+        own = get_versions(packages)["packages"]
+        # Not `get_versions` of the client, which waits for all workers, also for those that are left out.
+        asked = begin(self._client.run, get_versions, packages, workers=self.addresses, on_error="return")
+        of_scheduler = begin(self._client.sync, self._client.scheduler.versions, packages=packages)
+        found = self.wait(asked)
+        there = [(self._where, self.wait(of_scheduler))]  # which loads what it hands on
         for address in self.addresses:
-            if address not in found["workers"]:
+            if not isinstance(found.get(address), dict):
                 raise lost_worker(address, not self.on_this_machine)
-            there.append((f"the worker {address}", found["workers"][address]))
+            there.append((f"the worker {address}", found[address]))
         for who, versions in there:
             for name in SAME_VERSIONS:
                 theirs = versions.get("packages", {}).get(name)
@@ -380,10 +403,11 @@ class Cluster:
 
 
 @contextmanager
-def connected(address: Address, security: str | None, threads: int) -> Iterator[Cluster]:
+def connected(address: Address, security: str | None, threads: int, without: Collection[str] = ()) -> Iterator[Cluster]:
     """Connect to a cluster, or start one on this machine until the end; LmartError when that fails.
 
     threads : of this process, which the workers that it starts share
+    without : addresses of workers that are left out
     """
     distributed = load_distributed()
     with contextlib.ExitStack() as stack:
@@ -397,7 +421,7 @@ def connected(address: Address, security: str | None, threads: int) -> Iterator[
         try:
             if local is not None:
                 _wait_for_workers(client, local)
-            cluster = Cluster(client, where, local is not None)
+            cluster = Cluster(client, where, local is not None, without)
             yield cluster
             finished = True
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,15 @@ from lmart.data.dataset import Judged
 from lmart.data.metadata import Metadata
 from lmart.distributed.actors import LinkedActor, check_run
 from lmart.distributed.reading import PartsFound, WeightsFound
-from lmart.distributed.shard_reading import TrainingReader, ValidationReader, read_init_scores, read_weights
+from lmart.distributed.shard_reading import (
+    RowHashes,
+    TrainingReader,
+    ValidationReader,
+    coded_rows,
+    hash_parts,
+    read_init_scores,
+    read_weights,
+)
 from lmart.distributed.sums import (
     Counts,
     DrawnRows,
@@ -143,6 +152,18 @@ class Shard(LinkedActor):
         if number is None:
             self._metadata: dict[int | None, Metadata] = {}
         self._metadata[number] = Metadata(read, starts)
+        return found
+
+    def hash_sets(self, values: Float64Array) -> list[list[RowHashes]]:
+        """Return the hashes of each part of each set, the training set first: see `hash_parts`.
+
+        values : float64[n_bins], a whole number below 2^30 for each bin; their sum stands for the bins of a row
+        """
+        codes = np.zeros(len(self._parts.labels))
+        add_bin_values(values, self._binned, codes, self._pool)
+        found = [hash_parts(self._parts, self._metadata[None], lambda start, stop: codes[start:stop])]
+        for number, valid in enumerate(self._valid):
+            found.append(hash_parts(valid, self._metadata[number], partial(coded_rows, valid.coded)))
         return found
 
     def prepare(self, settings: ResolvedSettings, exponents: Sequence[int]) -> tuple[list[int], bool]:

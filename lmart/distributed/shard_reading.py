@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, count_bins, lay_out
@@ -12,11 +14,13 @@ from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
 from lmart.binning.two_passes import code_batches, read_again
 from lmart.binning.validation_set import CodedDataset, ValidationCoder
+from lmart.data.metadata import Metadata
 from lmart.distributed.reading import PartsFound, PartsReader, WeightsFound, joined_weights, read_part_weights
 from lmart.formats import metadata_files
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
 from lmart.formats.documents.reading import Batch
 from lmart.scoring.ensemble import Ensemble
+from lmart.training.checkpoint import content_hash
 
 
 class TrainingReader(PartsReader):
@@ -130,6 +134,44 @@ def read_weights(parts: PartsReader, paths: Sequence[str] | None) -> tuple[Weigh
         found.append(what)
         weights.append(own)
     return joined_weights(found), np.concatenate(weights)
+
+
+class RowHashes(NamedTuple):
+    """Hashes of what rows are: of their labels, queries and bins, of their weights, and of their initial scores."""
+
+    rows: str
+    weights: str
+    init_scores: str
+
+
+def hash_parts(
+    parts: PartsReader, metadata: Metadata, codes: Callable[[int, int], npt.NDArray[np.generic]]
+) -> list[RowHashes]:
+    """Return the hashes of each part, which do not depend on how parts are dealt to shards.
+
+    codes : returns numbers that stand for the bins of rows start..stop - 1
+    """
+    found, start = [], 0
+    for n_rows in parts.part_rows:
+        stop = start + n_rows
+        first, last = np.searchsorted(parts.query_offsets, [start, stop])
+        rows = parts.labels[start:stop], parts.query_offsets[first : last + 1] - start, codes(start, stop)
+        weights, scores = metadata.weights, metadata.init_scores
+        if weights is not None:
+            weights = weights[start:stop] if len(weights) == len(parts.labels) else weights[first:last]
+        scores = None if scores is None else scores[start:stop]
+        found.append(RowHashes(content_hash(rows), content_hash(weights), content_hash(scores)))
+        start = stop
+    return found
+
+
+def coded_rows(dataset: CodedDataset, start: int, stop: int) -> UInt8Array:
+    """Return the bins of rows start..stop - 1 of a validation set, uint8[stop - start, m]."""
+    found, first = [], 0
+    for piece in dataset.bins:
+        found.append(piece[:, max(0, start - first) : max(0, stop - first)].T)
+        first += piece.shape[1]
+    return np.concatenate(found) if found else np.zeros((0, 0), np.uint8)
 
 
 def _queries_of_parts(parts: PartsReader) -> Iterator[tuple[str, Int64Array]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ from lmart.distributed.reading import (
     refuse_unfit,
     warn_of_never_met,
 )
+from lmart.distributed.shard_reading import RowHashes
 from lmart.distributed.sums import Counts
 from lmart.formats.documents.reading import for_models
 from lmart.formats.read_options import ReadOptions
@@ -34,6 +37,7 @@ from lmart.settings import TrainSettings
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.training.boosting import without_trees
+from lmart.training.checkpoint import content_hash
 from lmart.training.resolving import refuse_above_largest
 
 KEPT = 4  # shards keep rows from the first pass if they are fewer than this share of a sample; to read again is cheap
@@ -241,6 +245,18 @@ def read_sets(
     exponents = read_metadata(shards, parts)
     has_start = parts.train.init_scores is not None
     return ShardedSets(shards, train_set, validation, edges, bin_counts, exponents, has_start, warnings)
+
+
+def hash_sets(sets: ShardedSets) -> list[RowHashes]:
+    """Return hashes of the training set and of each validation set, whatever the number of shards."""
+    words = np.frombuffer(hashlib.shake_128(b"bins").digest(4 * sets.edges.n_bins), "<u4")
+    of_shards = sets.shards.call("hash_sets", (words >> 2).astype(np.float64))
+    found = []
+    for joined, parts in zip([sets.train_set, *sets.validation_sets], zip(*of_shards, strict=True), strict=True):
+        rows, weights, init_scores = (content_hash(each) for each in zip(*chain(*parts), strict=True))
+        features = joined.feature_ids, joined.feature_names, sets.edges
+        found.append(RowHashes(content_hash(rows, features), weights, init_scores))
+    return found
 
 
 def resolve_sharded(settings: TrainSettings, sets: ShardedSets) -> ResolvedSettings:

@@ -41,6 +41,8 @@ DIGEST_SIZE = 16
 MODEL, REFIT, FOLDS, TRIAL = "model", "refit", "folds", "trial "  # parts of a run; a trial is followed by its settings
 FOR_ANEW = "delete it to start anew, or choose another name"
 
+Run = dict[str, dict[str, Any]]  # what a run is, in groups: values by name, as JSON has them
+
 _DTYPES = {
     "split_columns": np.int32,
     "thresholds": np.float64,
@@ -67,6 +69,7 @@ class RunState:
         self.trials: list[dict[str, Any]] = []
         self.searched = False
         self.closed = False
+        self._run: Run = {}
         self._logs: dict[str, TreeLog] = {}
 
     @property
@@ -86,7 +89,13 @@ class RunState:
         return log
 
     def begin(self, run: Mapping[str, Mapping[str, object]]) -> None:
-        """Begin a run; nothing is kept of an earlier one."""
+        """Begin a run, or begin it once more, after a worker was lost; DataError when its data changed meanwhile.
+
+        run : what the run is, in groups: values by name, as JSON has them
+        """
+        before, self._run = self._run, json.loads(json.dumps(run))
+        if before and (differ := _differences(before, self._run)):
+            raise DataError(f"the data changed while the run went on: {'; '.join(differ)}; run this command again")
 
     def remove(self) -> None:
         """Delete what is kept in a file: the run is complete."""
@@ -122,7 +131,6 @@ class Checkpoint(RunState):
     def __init__(self, path: str, warn: Callable[[str], None], on_saved: Callable[[], None]) -> None:
         super().__init__()
         self._path, self._warn, self._on_saved = path, warn, on_saved
-        self._run: dict[str, dict[str, object]] = {}
         self._found: CheckpointContent | None = None
         self._lock = NameLock(path)
         self._lines: dict[str, list[bytes]] = {}  # of the rounds that were saved before, by part
@@ -153,8 +161,9 @@ class Checkpoint(RunState):
 
         run : what the run is, in groups: values by name, as JSON has them
         """
-        self._run = json.loads(json.dumps(run))
+        super().begin(run)
         if (found := self._found) is not None:
+            self._found = None
             if differ := _differences(found.run, self._run):
                 what = f"is the checkpoint of another run: {'; '.join(differ)}"
                 raise DataError(f"{what}; give the command that made it, {FOR_ANEW}", self._path)
@@ -229,7 +238,7 @@ class CheckpointContent(NamedTuple):
     """
 
     program: str
-    run: dict[str, dict[str, Any]]
+    run: Run
     trials: list[dict[str, Any]]
     searched: bool
     rounds: dict[str, list[LoggedRound]]

@@ -219,7 +219,7 @@ def test_what_is_no_checkpoint_is_left_alone() -> None:
     [
         (["--data", "-"], "standard input does not go with --checkpoint"),
         (["--data", "d.svm", "--checkpoint", "-"], "--checkpoint must be a file"),
-        (["--data", "d.svm", "--dask", "local:2"], "--checkpoint does not go with --dask"),
+        (["--data", "d.svm", "--retries", "2"], "--retries needs --dask ADDRESS"),
         (["--data", "d.svm", "--out", "c"], "--checkpoint and --out are the same file"),
     ],
     ids=str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -23,15 +24,17 @@ from helpers.cluster_faults import (
 )
 from helpers.clusters import cluster, one_more_worker, wait_until_idle
 from helpers.commands import PROGRAM
-from helpers.planted import FILL, SHARD, Moment
-from helpers.waiting import LIMIT
+from helpers.planted import FILL, HOLD, SHARD, Moment
+from helpers.waiting import LIMIT, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 PLANTED = [fault for fault in (*WORKERS, *SCHEDULER) if fault.in_tests]
-# The program, with less patience for what never answers.
+# The program, with less patience for what never answers, and for the first checkpoint.
 IMPATIENT = """
 from lmart.distributed import cluster, connecting
+from lmart.training import checkpoint
 connecting.ANSWER, connecting.GREETING, cluster.LOOK = {answer}, 1.0, {look}
+checkpoint.FIRST_SECONDS = {first}
 from lmart.__main__ import run
 run()
 """
@@ -87,8 +90,8 @@ def last_line(command: list[str]) -> str:
     return lines[-1]
 
 
-def impatient(command: list[str], *, answer: float = 30.0, look: float = 5.0) -> list[str]:
-    program = IMPATIENT.format(answer=answer, look=look)
+def impatient(command: list[str], *, answer: float = 30.0, look: float = 5.0, first: float = 0.5) -> list[str]:
+    program = IMPATIENT.format(answer=answer, look=look, first=first)
     return [sys.executable, "-c", program, *command[len(PROGRAM) :]]
 
 
@@ -102,6 +105,53 @@ def test_a_worker_that_hangs_is_named(in_folder: Path) -> None:
         )
         hung.process.send_signal(signal.SIGCONT)
         assert not next_run_wrong(running.address, one)
+
+
+def test_lost_workers_are_done_without_if_asked(in_folder: Path) -> None:
+    """One is killed and a second one stopped in the middle of a tree; the third goes on alone."""
+    one = write_data()
+    with cluster(3, moments=True) as running:
+        Moment(f"{SHARD}.split", 9, running.workers[1].address).write(running.folder)
+        retried = [*command_on(running.address), "--retries", "2", "--report", "r.json"]
+        command = subprocess.Popen(impatient(retried, look=2.0), stderr=subprocess.PIPE)
+        running.workers[1].process.wait(LIMIT)
+        running.workers[2].process.send_signal(signal.SIGSTOP)
+        (running.folder / "moment.json").unlink()
+        _, said = command.communicate(timeout=LIMIT)
+        running.workers[2].process.send_signal(signal.SIGCONT)
+        assert command.returncode == 0, said
+        assert Path("m.json").read_bytes() == one
+        warnings = json.loads(Path("r.json").read_text())["warnings"]
+        assert [text.partition("; ")[2] for text in warnings] == [
+            "starting again without it (2 retries left)",
+            "starting again without it (1 retry left)",
+        ]
+        assert b"going on after " in said
+        assert not next_run_wrong(running.address, one)
+
+
+def test_a_killed_driver_goes_on_from_its_checkpoint_with_other_workers(in_folder: Path) -> None:
+    one = write_data()
+    kept = ("--checkpoint", "c")
+    with cluster(3, moments=True) as running:
+        Moment(f"{SHARD}._compute_gradients", 6, running.workers[1].address, target=HOLD).write(running.folder)
+        with_all = command_on(running.address)
+        command = subprocess.Popen([*impatient(with_all, first=0.0), *kept], stderr=subprocess.DEVNULL)
+        wait_until(lambda: (running.folder / "reached").exists() or command.poll() is not None)
+        command.kill()
+        command.wait()
+        (running.folder / "go").touch()
+        (running.folder / "moment.json").unlink()
+        assert Path("c").exists() and not Path("m.json").exists()
+        said = last_line([*with_all, *kept, "--seed", "9"])
+        assert "c: is the checkpoint of another run: seed is 9, there 0; give the command" in said
+        running.workers[0].process.kill()
+        running.workers[0].process.wait()
+        wait_until_idle(running.workers[1:])
+        done = subprocess.run([*with_all, *kept], capture_output=True, text=True, check=False, timeout=LIMIT)
+        assert done.returncode == 0 and "going on after " in done.stderr, done.stderr
+    assert Path("m.json").read_bytes() == one
+    assert not Path("c").exists() and not Path(".c.lock").exists()
 
 
 def test_a_worker_that_runs_out_of_memory_is_lost(in_folder: Path) -> None:

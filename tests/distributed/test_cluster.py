@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,7 +30,7 @@ class Client:
     """Answers as a client of `distributed` does."""
 
     status = "running"
-    scheduler = type("scheduler", (), {"ncores": "ncores", "identity": "identity"})
+    scheduler = type("scheduler", (), {"ncores": "ncores", "identity": "identity", "versions": "versions"})
 
     def __init__(
         self, threads: dict[str, int], versions: dict[str, dict[str, Any]], scheduler: dict[str, str | None] = OWN
@@ -41,19 +42,25 @@ class Client:
             return asyncio.run_coroutine_threadsafe(function(), LOOP).result()
         if function == "ncores":
             return self.threads
+        if function == "versions":
+            return {"packages": self.of_scheduler}
         assert function == "identity"
         workers = {
             address: {"nthreads": n, "status": "running" if n else "paused"} for address, n in self.threads.items()
         }
         return {"workers": workers}
 
-    def get_versions(self, packages: list[str]) -> dict[str, Any]:
-        workers = {address: {"packages": own} for address, own in self.versions.items()}
-        return {"client": {"packages": OWN}, "scheduler": {"packages": self.of_scheduler}, "workers": workers}
-
-    def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
+    def run(self, function: Any, *arguments: Any, workers: list[str], on_error: str) -> dict[str, Any]:
         assert on_error == "return"
+        if arguments:  # the packages whose versions are asked
+            return {address: {"packages": self.versions[address]} for address in workers}
         return dict.fromkeys(workers, function())
+
+
+@pytest.fixture(autouse=True)
+def own_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = SimpleNamespace(get_versions=lambda packages: {"packages": OWN})
+    monkeypatch.setattr(cluster, "load_distributed", lambda: SimpleNamespace(versions=versions))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +81,9 @@ def test_other_versions_are_refused_by_name(theirs: dict[str, str | None], said:
 @pytest.mark.parametrize("theirs", ["0" * 64, "", AttributeError("module has no attribute 'code_digest'")])
 def test_other_code_of_the_same_version_is_refused(theirs: object) -> None:
     class Older(Client):
-        def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
-            return super().run(function, workers, on_error) | {"tcp://b": theirs}
+        def run(self, function: Any, *arguments: Any, workers: list[str], on_error: str) -> dict[str, Any]:
+            found = super().run(function, *arguments, workers=workers, on_error=on_error)
+            return found if arguments else found | {"tcp://b": theirs}
 
     client = Older({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN})
     with pytest.raises(LmartError, match=r"the worker tcp://b runs other code of lmart .* than this command; install"):
@@ -85,8 +93,10 @@ def test_other_code_of_the_same_version_is_refused(theirs: object) -> None:
 @pytest.mark.parametrize("theirs", [{}, {"tcp://b": ConnectionRefusedError()}])
 def test_a_worker_that_does_not_tell_its_code_is_lost(theirs: dict[str, Any]) -> None:
     class Losing(Client):
-        def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
-            return super().run(function, ["tcp://a"], on_error) | theirs
+        def run(self, function: Any, *arguments: Any, workers: list[str], on_error: str) -> dict[str, Any]:
+            if arguments:
+                return super().run(function, *arguments, workers=workers, on_error=on_error)
+            return super().run(function, workers=["tcp://a"], on_error=on_error) | theirs
 
     with pytest.raises(LmartError, match="the worker tcp://b is lost"):
         Cluster(Losing({"tcp://a": 1, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN}), "the cluster")
@@ -122,6 +132,11 @@ def test_a_cluster_without_workers_is_refused() -> None:
 def test_workers_that_take_no_work_are_left_out() -> None:
     client = Client({"tcp://a": 0, "tcp://b": 2}, {"tcp://a": OWN, "tcp://b": OWN})
     assert Cluster(client, "the cluster").addresses == ["tcp://b"]
+
+
+def test_workers_that_were_lost_are_left_out_and_not_asked() -> None:
+    client = Client({"tcp://a": 1, "tcp://b": 2}, {"tcp://b": OWN})
+    assert Cluster(client, "the cluster", without=["tcp://a", ""]).addresses == ["tcp://b"]
 
 
 class Slow:

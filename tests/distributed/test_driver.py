@@ -8,14 +8,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.shards import Measured, bytes_of, fit_in_shards, learnable, measured, write_parts
+from helpers.shards import (
+    Measured,
+    bytes_of,
+    data_parts,
+    fit_in_shards,
+    learnable,
+    measured,
+    shards_of,
+    write_parts,
+)
 
 from lmart.binning import edge_sample
 from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.distributed import driver, sharded_sets
 from lmart.distributed.shard import Shard
-from lmart.distributed.sharded_sets import SetFiles
+from lmart.distributed.shard_reading import RowHashes
+from lmart.distributed.sharded_sets import SetFiles, read_sets
 from lmart.errors import DataError
 from lmart.formats import metadata_files
 from lmart.formats.documents.reading import read_dataset
@@ -140,6 +150,36 @@ def test_weights_and_initial_scores_stand_beside_parts(per: str, tmp_path: Path)
         found, own = fit_in_shards(sets[0], settings, n_shards, sets[1:])
         assert own == rounds
         assert (bytes_of(found), found.start) == (bytes_of(expected), expected.start)
+
+
+def test_hashes_of_data_are_the_same_for_any_number_of_shards_and_others_for_other_data(tmp_path: Path) -> None:
+    parts, valid = write_parts(learnable(), 5, tmp_path), write_parts(learnable(2), 3, tmp_path, "valid")
+    weights = []
+    for path in parts:
+        weights.append(f"{path}.weights")
+        Path(weights[-1]).write_text("2\n" * len(Path(path).read_text().splitlines()))
+
+    def hashes(n_shards: int = 2) -> list[RowHashes]:
+        sets = [SetFiles("p", parts, weights), SetFiles("v", valid)]
+        read = read_sets(shards_of(n_shards), data_parts(sets), ReadOptions(), SMALL)
+        return sharded_sets.hash_sets(read)
+
+    (train, validation) = usual = hashes()
+    assert hashes(1) == hashes(5) == usual and train.rows != validation.rows
+    kept = Path(parts[3]).read_text()
+    first, _, rest = kept.partition("1:")
+    Path(parts[3]).write_text(f"{first}1:9{rest}")
+    changed = hashes()
+    assert changed[0].rows != train.rows and changed[0].weights == train.weights
+    lines = kept.splitlines(keepends=True)  # the same bins, in other rows
+    Path(parts[3]).write_text("".join([lines[1], lines[0], *lines[2:]]))
+    assert hashes()[0].rows != train.rows
+    Path(parts[3]).write_text(kept)
+    Path(weights[1]).write_text(Path(weights[1]).read_text().replace("2", "3", 1))
+    changed = hashes()
+    assert changed[0].rows == train.rows and changed[0].weights != train.weights
+    Path(valid[0]).write_text(Path(valid[0]).read_text().replace(" 1:", " 1:9", 1))
+    assert hashes()[1].rows != validation.rows
 
 
 def joined_metadata(sets: list[SetFiles], folder: Path) -> list[Metadata]:

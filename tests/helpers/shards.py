@@ -66,6 +66,16 @@ def sizes_of(*lists: Sequence[str]) -> dict[str, int]:
     return {path: Path(path).stat().st_size for paths in lists for path in paths}
 
 
+def shards_of(n: int, threads: int = 1) -> Actors:
+    """Return so many shards of this process."""
+    return LocalActors([Shard("test", threads) for _ in range(n)])
+
+
+def data_parts(sets: Sequence[SetFiles]) -> DataParts:
+    """Return all that a run reads: the training set, then validation sets."""
+    return DataParts(sets[0], sets[1:], sizes_of(*(one.parts for one in sets)))
+
+
 def fit_in_shards(
     train: SetFiles,
     settings: TrainSettings,
@@ -75,10 +85,8 @@ def fit_in_shards(
     threads: int = 1,
 ) -> tuple[TrainResult, list[Measured]]:
     """Train on parts in so many shards of this process; return the result and the rounds."""
-    parts = DataParts(train, validation, sizes_of(train.parts, *(one.parts for one in validation)))
     with WorkerPool(threads) as pool:
-        shards = LocalActors([Shard("test", threads) for _ in range(n_shards)])
-        sets = read_sets(shards, parts, options, settings)
+        sets = read_sets(shards_of(n_shards, threads), data_parts([train, *validation]), options, settings)
         run = DistributedRun(sets, resolve_sharded(settings, sets), pool, time.perf_counter())
         rounds = [measured(one) for one in run.rounds()]
         return run.finish(), rounds
@@ -89,4 +97,4 @@ def bytes_of(result: TrainResult) -> str:
     return "".join(model_to_json(result.ensemble))
 
 
-__all__ = ["bytes_of", "fit_in_shards", "learnable", "sizes_of", "write_parts"]
+__all__ = ["bytes_of", "data_parts", "fit_in_shards", "learnable", "shards_of", "sizes_of", "write_parts"]
