@@ -55,6 +55,7 @@ OPTIONS = {
     "max-features-rate",
     "--monotone": "monotone-constraints monotonic-constraints monotonic-cst mc monotone-constraint",
     "--folds": "cv kcv nfold n-folds n-splits num-folds cross-validation k-fold kfold nfolds",
+    "--fold-by": "fold-column group-k-fold groupkfold fold-groups cv-groups",
     "--seed": "random-seed random-state rand-seed data-random-seed data-seed bagging-seed bagging-fraction-seed "
     "feature-fraction-seed objective-seed drop-seed extra-seed boost-seed",
     "--threads": "jobs n-jobs num-threads nthread nthreads num-thread thread-count thread j workers num-workers "

@@ -50,7 +50,7 @@ LAYOUTS = {
             "features monotone",
             "Objective": "objective truncation sigma normalize gain weights",
             "Validation and stopping": "metric early_stop refit valid_weights",
-            "Choosing settings": "folds oof tune tune_trials tune_file settings_file",
+            "Choosing settings": "folds fold_by oof tune tune_trials tune_file settings_file",
             "Starting scores and clicks": "init_scores valid_init_scores positions position_bias_reg",
             "On a cluster": "dask retries dask_security",
         },

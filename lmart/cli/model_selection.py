@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lmart.threads import WorkerPool
     from lmart.training.checkpoint import RunState
     from lmart.training.cross_validation import CrossValidation
+    from lmart.training.folds import Folds
     from lmart.training.search_space import Dimension
     from lmart.training.tree_log import TreeLog
     from lmart.training.tuning import Measured, Trial
@@ -48,7 +49,7 @@ class SelectedSettings:
 def selection_data(
     train_set: RankingDataset,
     validation: tuple[RankingDataset, Metadata] | None,
-    selection: SelectionOptions,
+    folds: int | Folds | None,
     pool: WorkerPool,
     metadata: Metadata,
     state: RunState,
@@ -62,8 +63,8 @@ def selection_data(
         """Return the log of the trees of a trial."""
         return state.log(TRIAL + json.dumps(settings.to_json()))
 
-    if selection.folds or validation is None:
-        return Measured(train_set, None, selection.folds, pool, metadata, NO_METADATA, log_of)
+    if folds is not None or validation is None:
+        return Measured(train_set, None, folds, pool, metadata, NO_METADATA, log_of)
     return Measured(train_set, validation[0], None, pool, metadata, validation[1], log_of)
 
 
@@ -84,7 +85,7 @@ def select_settings(
         stopping = replace(settings.recorded, early_stop=trial_patience(selection, settings.recorded))
         settings = resolve(replace(stopping, **selected.winner.values), settings.facts)
     if selection.folds is not None:
-        cross_validation = _cross_validate(selection.folds, settings, measured, state, console)
+        cross_validation = _cross_validate(settings, measured, state, console)
         final = replace(settings.recorded, trees=cross_validation.trees, early_stop=0)
         return replace(selected, settings=resolve(final, settings.facts), cross_validation=cross_validation)
     return selected
@@ -96,17 +97,19 @@ def trial_patience(selection: SelectionOptions, settings: TrainSettings) -> int:
 
 
 def _cross_validate(
-    n_folds: int, settings: ResolvedSettings, measured: Measured, state: RunState, console: Console
+    settings: ResolvedSettings, measured: Measured, state: RunState, console: Console
 ) -> CrossValidation:
     """Cross-validate the settings, showing progress, and report the number of trees with the best mean."""
     from lmart.training.checkpoint import FOLDS
     from lmart.training.cross_validation import cross_validate
 
+    assert measured.folds is not None
+    n_folds = measured.n_folds
     total, unit = (n_folds, "folds") if settings.patience is None else (settings.rounds, "rounds")
     with console.progress(total, unit) as progress:
         shown = FoldProgress(progress, settings)
         data, log = measured.train_set, state.log(FOLDS)
-        result = cross_validate(data, n_folds, settings, measured.pool, shown.on_round, measured.metadata, log)
+        result = cross_validate(data, measured.folds, settings, measured.pool, shown.on_round, measured.metadata, log)
         shown.finish(n_folds)
     for text in result.warnings:
         console.warning(text)
@@ -140,7 +143,7 @@ def _search(
     with ExitStack() as stack:
         file, trials = None, _trials_of(state, space)
         if selection.tune_file is not None:
-            file = stack.enter_context(_open_trials(selection.tune_file, selection.folds, base, space, measured))
+            file = stack.enter_context(_open_trials(selection.tune_file, base, space, measured))
             trials = trials if state.searched else _earlier_trials(file, space, console)
         total = selection.tune_trials or max(1, round(seconds or 0))
         unit = "trials" if selection.tune_trials else "seconds"
@@ -163,22 +166,20 @@ def _search(
     return SelectedSettings(best_settings(base, winner, selection.folds is not None), None, found, space)
 
 
-def _open_trials(
-    path: str, folds: int | None, base: ResolvedSettings, space: Sequence[Dimension], measured: Measured
-) -> TrialsFile:
+def _open_trials(path: str, base: ResolvedSettings, space: Sequence[Dimension], measured: Measured) -> TrialsFile:
     """Open the file of trials, which must be of the same data, settings and search."""
     from lmart.formats.trial_log import TrialsFile
 
     head = {
         "data": measured.digest(),
         "settings": base.recorded.to_json(),
-        "folds": folds,
+        "folds": measured.n_folds or None,
         "search": [
             [dimension.name, dimension.low, dimension.high, dimension.log, list(dimension.choices)]
             for dimension in space
         ],
     }
-    if folds is not None:
+    if measured.folds is not None:
         head["stopping"] = "by the mean over folds"
     return TrialsFile(path, head)
 

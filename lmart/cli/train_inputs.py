@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -12,11 +12,13 @@ from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.shared import one_for_each
 from lmart.cli.terminal.console import Console
-from lmart.cli.train_request import TrainRequest, reading_validation
+from lmart.cli.train_request import SelectionOptions, TrainRequest, reading_validation
 from lmart.data.dataset import RankingDataset, TableColumns
 from lmart.data.metadata import NO_METADATA, Metadata
-from lmart.errors import DataError, counted
+from lmart.errors import DataError, counted, input_name, quote
+from lmart.formats.documents.column_names import no_such_column
 from lmart.formats.documents.reading import for_models, read_dataset, source_name
+from lmart.formats.query_groups import read_query_groups
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import match_dataset, missing_columns
 from lmart.scoring.scorer import ModelScores
@@ -24,6 +26,7 @@ from lmart.streams import check_output
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
 from lmart.training.continuation import Continuation
+from lmart.training.folds import Folds, common_values, dealt_groups, named_folds, values_of_queries
 from lmart.training.resolving import Trainable
 
 if TYPE_CHECKING:  # a run of one process starts sooner without what clusters need
@@ -49,6 +52,7 @@ class TrainingInputs:
     warnings     : of how the sets match each other and the model to go on from, reported already
     continuation : the model to go on from with its scores; None: none
     sharded      : the sets, where workers of a cluster hold their rows
+    folds        : those of --folds, or their number
     """
 
     train_set: Trainable | JoinedSet
@@ -59,6 +63,7 @@ class TrainingInputs:
     warnings: Sequence[str]
     continuation: Continuation | None = None
     sharded: ShardedSets | None = None
+    folds: int | Folds | None = None
 
     @property
     def local_train_set(self) -> Trainable:
@@ -73,12 +78,13 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
         request = replace(request, read_options=replace(request.read_options, gain=request.settings.gain))
     train_set: Trainable
     validation_sets: Sequence[RankingDataset | CodedDataset]
-    in_memory = continuation = None
+    in_memory = continuation = folds = None
     if request.selection.selects:  # the data is binned anew for each model
         in_memory = _read_into_memory(request, pool)
         train_set, validation_sets = in_memory.train_set, in_memory.validation_sets
         check_columns(train_set, request, console)
         warnings = _match(in_memory, request)
+        folds = read_folds(request.selection, in_memory.train_set, request.settings.seed, console)
     else:
         train_set, validation_sets, warnings, continuation = _read_into_bins(request, pool, console)
     for text in warnings:  # before time is spent on training
@@ -86,7 +92,42 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
     metadata = request.metadata_files.read(train_set)
     validation_metadata = request.metadata_files.read_for_validation(validation_sets)
     read = train_set, validation_sets, in_memory, metadata, validation_metadata, warnings
-    return TrainingInputs(*read, continuation)
+    return TrainingInputs(*read, continuation, folds=folds)
+
+
+def read_folds(
+    selection: SelectionOptions, train_set: RankingDataset, seed: int, console: Console
+) -> int | Folds | None:
+    """Return the folds of --folds, or their number where the queries are dealt to them one by one; None without.
+
+    DataError when a query has no fold or no value, or there are too few of either.
+    """
+    if isinstance(selection.folds, str):
+        of_query = read_query_groups(selection.folds, "fold")
+        _tell_others(of_query, train_set, selection.folds, console)
+        names = values_of_queries(train_set, of_query, "fold", selection.folds)
+        return named_folds(names, selection.folds)
+    by = selection.fold_by
+    if by is None or selection.folds is None:
+        return selection.folds
+    if train_set.document_ids is not None:
+        what = f"value in column {quote(by)}"
+        values, source = common_values(train_set, train_set.document_ids, what), f"column {quote(by)}"
+        return dealt_groups(values, selection.folds, seed, source)
+    if by not in selection.files:
+        columns = train_set.feature_names
+        without = f"the columns have no names, and --fold-by {quote(by)} is no file; give a file of 'qid TAB value'"
+        raise DataError(no_such_column(by, "for --fold-by", columns) if columns else without, train_set.source)
+    of_query = read_query_groups(by, "value")
+    _tell_others(of_query, train_set, by, console)
+    return dealt_groups(values_of_queries(train_set, of_query, "value", by), selection.folds, seed, by)
+
+
+def _tell_others(of_query: Mapping[str, str], train_set: RankingDataset, path: str, console: Console) -> None:
+    """Say how many queries of a file of folds are not in the data."""
+    if others := len(of_query.keys() - set(train_set.query_ids)):
+        queries = counted(others, "query", "queries")
+        console.notice(f"{input_name(path)}: {queries} not in {input_name(train_set.source)}")
 
 
 def _read_into_bins(

@@ -14,6 +14,7 @@ import click
 from lmart.cli.options.declare import given_on_command_line
 from lmart.cli.options.settings_file import settings_file, take_settings
 from lmart.cli.options.shared import ClusterOptions, check_inputs
+from lmart.cli.options.types import WholeOrFile
 from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import DataError, quote
@@ -256,14 +257,22 @@ def _settings_on_command_line() -> tuple[str, ...]:
 class SelectionOptions:
     """What is chosen before the model is trained, and the settings that are given, so that a search keeps them."""
 
-    folds: int | None = declared(
+    folds: int | str | None = declared(
         None,
         "Cross-validate first, to choose the number of trees.",
         "lmart splits the queries into K folds, trains K models that each leave one fold out, and measures each on the "
         "queries that it did not see. Then it trains the model on all data, with the number of trees that has the best "
-        "mean measure over the folds.",
-        low=2,
-        metavar="K",
+        "mean measure over the folds. FILE names the fold of each query: 'qid TAB fold' on each line.",
+        type=WholeOrFile(2),
+        metavar="K|FILE",
+    )
+    fold_by: str | None = declared(
+        None,
+        "Keep queries together in --folds K, such as those of a user.",
+        "Queries of the same value are in the same fold. COLUMN is a column of the tables of --data, which is then no "
+        "feature; all rows of a query have the same value in it. For data without this column, FILE has "
+        "'qid TAB value' on each line.",
+        metavar="COLUMN|FILE",
     )
     oof: str | None = declared(
         None,
@@ -300,6 +309,12 @@ class SelectionOptions:
         return self.on_command_line + tuple(name for name in self.by_file if name not in self.on_command_line)
 
     @property
+    def files(self) -> list[str]:
+        """The files that are read; --fold-by may name a column."""
+        given = [path for path in (self.folds, self.fold_by) if isinstance(path, str)]
+        return [path for path in given if path == "-" or os.path.exists(path)]
+
+    @property
     def tunes(self) -> bool:
         """Whether settings are searched for."""
         return self.tune is not None or self.tune_trials is not None
@@ -325,6 +340,11 @@ def check_selection(
     with_positions: bool = False,
 ) -> None:
     """Raise a usage error when options do not go together."""
+    if selection.fold_by is not None and not isinstance(selection.folds, int):
+        what = "which is not given" if selection.folds is None else "and a file says already what is in each fold"
+        raise click.UsageError(f"--fold-by needs --folds K, {what}")
+    if selection.fold_by == "":
+        raise click.UsageError("--fold-by is empty; give a column, or a file")
     if selection.oof is not None and selection.folds is None:
         raise click.UsageError("--oof needs --folds: without, every model has seen every query")
     if selection.tune_file is not None and not selection.tunes:
@@ -376,7 +396,7 @@ class TrainRequest:
         optional = filter(
             None, [self.read_options.query_sizes, self.constraints_file, files.continue_from, files.settings_file]
         )
-        return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *optional]
+        return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *self.selection.files, *optional]
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -413,7 +433,8 @@ class TrainRequest:
         metadata_files.check_usage(settings, len(self.files.valid), given_on_command_line("position_bias_reg"))
         if path is None:
             settings = replace(settings, monotone=str(MonotoneConstraints.parse(settings.monotone)))
-        return replace(self, settings=settings)
+        read_options = replace(self.read_options, fold_column=self.selection.fold_by)
+        return replace(self, settings=settings, read_options=read_options)
 
     def _check_refit(self) -> None:
         """Raise a usage error when --data and --valid cannot be read as one data set."""
@@ -436,6 +457,7 @@ class TrainRequest:
         options, metadata, selection = self.read_options, self.metadata_files, self.selection
         return [
             ("--folds", selection.folds, alone),
+            ("--fold-by", selection.fold_by, alone),
             ("--tune", selection.tunes, alone),
             ("--continue-from", self.files.continue_from, alone),
             ("--refit", self.files.refit, alone),

@@ -144,7 +144,7 @@ def select(
     if sets is None:
         return SelectedSettings(settings)
     validation = (sets.validation_sets[0], inputs.validation_metadata[0]) if sets.validation_sets else None
-    data = selection_data(sets.train_set, validation, request.selection, pool, inputs.metadata, state)
+    data = selection_data(sets.train_set, validation, inputs.folds, pool, inputs.metadata, state)
     in_detail = request.files.report is not None or request.selection.oof is not None
     with record.timed("choosing"):
         return select_settings(request.selection, settings, data, state, console, in_detail)
@@ -192,9 +192,9 @@ def refit(
     if not rankers:
         return fitted
     with record.timed("refitting"):
-        inputs = read_inputs(
-            replace(request, files=replace(files, data=(*files.data, *files.valid), valid=())), pool, console
-        )
+        together = replace(files, data=(*files.data, *files.valid), valid=())
+        selection = replace(request.selection, folds=None)  # which has no more to choose
+        inputs = read_inputs(replace(request, files=together, selection=selection), pool, console)
         train_set = inputs.local_train_set
         linear = fitted.result.linear
         settings = replace(

@@ -16,6 +16,7 @@ from lmart.cli.train_request import TrainRequest, searched
 from lmart.data.dataset import RankingDataset
 from lmart.errors import counted
 from lmart.training.checkpoint import Checkpoint, RunState, content_hash
+from lmart.training.folds import Folds
 
 if TYPE_CHECKING:
     from lmart.distributed.sharded_sets import ShardedSets
@@ -47,7 +48,9 @@ def begin(request: TrainRequest, inputs: TrainingInputs, state: RunState, consol
 def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[str, object]]:
     """Return what the bytes of the model and the course of the run depend on, in groups."""
     selection, metadata, of_sets = request.selection, inputs.metadata, inputs.validation_metadata
-    selected: dict[str, object] = {name: getattr(selection, name) for name in ("folds", "tune", "tune_trials")}
+    selected: dict[str, object] = {name: getattr(selection, name) for name in ("tune", "tune_trials")}
+    folds = inputs.folds
+    selected["folds"] = content_hash(folds.of_query) if isinstance(folds, Folds) else folds
     selected["refit"] = request.files.refit
     if selection.tunes:
         space = searched(selection, request.settings, metadata.positions is not None)

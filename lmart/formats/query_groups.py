@@ -1,4 +1,4 @@
-"""Files of groups of queries: `qid TAB group` on each line."""
+"""Files that say something of each query, such as its group or fold: `qid TAB group` on each line."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lmart.formats.line_reader import read_lines
 
 NO_GROUP = "(none)"
 """The group of queries that the file has no line for."""
-_FORM = "give 'qid TAB group' on each line"
 _NO_COMMENT = re.compile(rb"(?!)")
 
 
-def read_query_groups(path: str) -> dict[str, str]:
+def read_query_groups(path: str, what: str = "group") -> dict[str, str]:
     """Return the group of each query of a file, by query id; blank lines and a header `qid TAB group` do not count.
 
+    what : that stands behind the tab, in the header and in messages
     DataError names the line that has another form, is not text, or names a query again.
     """
     groups: dict[str, str] = {}
@@ -29,32 +29,36 @@ def read_query_groups(path: str) -> dict[str, str]:
     is_first = True
     for found in read_lines(path, _NO_COMMENT):
         for raw, line in zip(*found, strict=True):
-            query_id, group = _fields(raw, path, line)
-            is_header = is_first and (query_id, group) == ("qid", "group")
+            query_id, group = _fields(raw, path, line, what)
+            is_header = is_first and (query_id, group) == ("qid", what)
             is_first = False
             if is_header:
                 continue
             if query_id in groups:
-                what = f"query {quote(query_id)} has a group already, in line {lines[query_id]}"
-                raise DataError(f"{what}; leave one of them", path, line)
+                twice = f"query {quote(query_id)} has a {what} already, in line {lines[query_id]}"
+                raise DataError(f"{twice}; leave one of them", path, line)
             groups[query_id], lines[query_id] = group, line
     if not groups:
-        raise DataError(f"holds no group; {_FORM}", path)
+        raise DataError(f"holds no {what}; {_form(what)}", path)
     return groups
 
 
-def _fields(raw: bytes, path: str, line: int) -> tuple[str, str]:
+def _form(what: str) -> str:
+    return f"give 'qid TAB {what}' on each line"
+
+
+def _fields(raw: bytes, path: str, line: int, what: str) -> tuple[str, str]:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise DataError(encoding_fault(raw, "line"), path, line) from None
     fields = [field.strip(" ") for field in text.split("\t")]
     if len(fields) != 2 or not all(fields):
-        wrong = "no group, which stands behind a tab" if len(fields) < 2 else "more or fewer than two fields"
-        raise DataError(f"{quote(text)} has {wrong}; {_FORM}", path, line)
-    for field, what in zip(fields, ("query id", "group"), strict=True):
+        wrong = f"no {what}, which stands behind a tab" if len(fields) < 2 else "more or fewer than two fields"
+        raise DataError(f"{quote(text)} has {wrong}; {_form(what)}", path, line)
+    for field, is_called in zip(fields, ("query id", what), strict=True):
         if has_control(field):
-            raise DataError(f"{what} {quote(field)} holds a control character; use printable text", path, line)
+            raise DataError(f"{is_called} {quote(field)} holds a control character; use printable text", path, line)
     return fields[0], fields[1]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from lmart.errors import DataError
+from lmart.errors import DataError, quote
 from lmart.gains import Gain
 from lmart.settings.declared import declared
 
@@ -38,6 +38,7 @@ class ReadOptions:
     use_labels        : False: labels are neither parsed nor judged, and no block has any
     keep_document_ids : keep the document ids of LETOR comments and of a docid column
     ids_for_letor     : refuse query and document ids that are invalid in LETOR text
+    fold_column       : the column of tables whose texts are kept in place of document ids; not every table has it
     gain              : refuse labels without an entry in its table
     known_features    : names of the features that a model has, or their numbers as text; other columns of a table are
                         not parsed, so they may hold text. None: every column counts
@@ -99,6 +100,7 @@ class ReadOptions:
     use_labels: bool = True
     keep_document_ids: bool = False
     ids_for_letor: bool = False
+    fold_column: str | None = None
     gain: Gain | None = None
     known_features: frozenset[str] | None = None
     refuse_unknown: bool = False
@@ -123,6 +125,11 @@ class ReadOptions:
                 (warning if is_warning else notice)(text)
 
         return replace(self, tell=tell, watch=watch)
+
+    @property
+    def row_text(self) -> str:
+        """What messages call the text that is kept of each row."""
+        return "document id" if self.fold_column is None else f"value of column {quote(self.fold_column)}"
 
     def notice(self, text: str) -> None:
         """Pass on a remark about the data."""

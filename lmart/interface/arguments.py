@@ -56,6 +56,8 @@ class TrainArguments(Settings, total=False):
     init_scores: object
     positions: object
     continue_from: object
+    folds: object
+    fold_by: object
     feature_names: Sequence[str] | None
     allow_inf: bool
     strict: bool
@@ -71,12 +73,16 @@ class Run:
     """How a run is made, besides its settings and data.
 
     continue_from : a Model, or the file of one, to go on boosting from; None: from none
+    folds     : that choose the number of trees, as in `lmart.cross_validate`; None: there are none
+    fold_by   : what keeps queries together in folds
     allow_inf : infinite values of arrays are data
     strict    : features that only one of training and validation sets has are refused, instead of a warning
     callback  : called after each round; None: nothing is
     """
 
     continue_from: object = None
+    folds: object = None
+    fold_by: object = None
     allow_inf: bool = False
     strict: bool = False
     threads: int | None = None

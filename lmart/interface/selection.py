@@ -14,12 +14,14 @@ from lmart.data.python_dataset import Dataset, in_memory, training_metadata, val
 from lmart.errors import SettingsError, naming_arguments, quote, warn
 from lmart.foreign_names import perhaps
 from lmart.interface.arguments import Settings, check_together, settings_of
+from lmart.interface.folds import check_folds, folds_of
 from lmart.interface.training import OF_DATA, training_set, validation_sets
 from lmart.interrupts import safe_interrupts
 from lmart.settings import RECORDED, TrainSettings
 from lmart.threads import WorkerPool, threads_to_use
 from lmart.training import cross_validation
 from lmart.training.cross_validation import CrossValidation
+from lmart.training.folds import Folds
 from lmart.training.resolving import resolve_for
 from lmart.training.search_space import TRIAL_PATIENCE, open_dimensions
 from lmart.training.tuning import Measured, Trial, best_of, best_settings, search
@@ -53,31 +55,40 @@ class Tuning:
 
 
 def cross_validate(
-    X: object, y: object = None, qid: object = None, folds: int = 5, **settings: Unpack[SelectionArguments]
+    X: object,
+    y: object = None,
+    qid: object = None,
+    folds: object = 5,
+    fold_by: object = None,
+    **settings: Unpack[SelectionArguments],
 ) -> CrossValidation:
     """Train a model for each fold on the other folds and measure it on its own, as `lmart train --folds` does.
 
     X, y, qid : judged documents, as in `lmart.train`
-    folds     : number of folds, from 2 up; queries stay whole
+    folds     : number of folds, from 2 up; queries stay whole. Or the name of the fold of each query: a dict by query
+                id, or one a query, or one a row
+    fold_by   : in the same forms, a value of each query, such as its user: queries of equal values stay in one fold
     settings  : those of `lmart.train`, and `group`, `weights`, `init_scores`, `positions`, `feature_names`,
                 `allow_inf` and `threads`; with `early_stop` the folds stop by their mean
 
     `trees` of the result is the number of trees with the best mean, `scores` are those of each row by the model that
-    did not see its query. The errors are those of `lmart.train`; DataError when there are more folds than queries.
+    did not see its query. The errors are those of `lmart.train`; DataError when there are more folds than queries, or
+    a query has no fold.
 
     >>> import lmart
     >>> found = lmart.cross_validate(lmart.read("data/sample/train.svm"), folds=3, rankers=1, trees=20)
     >>> len(found.folds), found.curve.shape, found.scores.shape
     (3, (20,), (1760,))
     """
-    _check_folds(folds)
+    check_folds(folds, fold_by)
     arguments = _read_arguments(X, y, qid, settings, "cross_validate")
     with naming_arguments(), safe_interrupts(), WorkerPool(arguments.threads) as pool:
         judged = in_memory(arguments.train_set, "X", arguments.allow_inf)
         metadata = training_metadata(arguments.train_set)
         messages = check_together(arguments.settings, arguments.names, True, metadata.positions is not None)
         resolved = resolve_for(arguments.settings, judged, (), metadata.positions is not None)
-        found = cross_validation.cross_validate(judged, folds, resolved, pool, metadata=metadata)
+        given = folds_of(folds, fold_by, judged, arguments.settings.seed)
+        found = cross_validation.cross_validate(judged, given, resolved, pool, metadata=metadata)
     for text in (*messages, *found.warnings):
         warn(text)
     if judged.input_rows is None:
@@ -92,18 +103,20 @@ def tune(
     y: object = None,
     qid: object = None,
     valid: object = None,
-    folds: int | None = None,
+    folds: object = None,
     trials: int | None = None,
     minutes: float | None = None,
+    fold_by: object = None,
     **settings: Unpack[SelectionArguments],
 ) -> Tuning:
     """Search for good settings, as `lmart train --tune-trials` and `--tune` do; needs the extra `tuning`.
 
     X, y, qid : judged documents, as in `lmart.train`
     valid     : a validation set that measures the trials; else give `folds`
-    folds     : number of folds that measure the trials
+    folds     : folds that measure the trials, as in `cross_validate`
     trials    : most trials
     minutes   : most minutes; the first limit that is reached ends the search
+    fold_by   : as in `cross_validate`
     settings  : as in `cross_validate`; those that are given stay as they are, `trees` limits the trees of each trial
 
     >>> import lmart
@@ -113,6 +126,8 @@ def tune(
     (2, True)
     """
     _check_search(valid, folds, trials, minutes)
+    if folds is not None or fold_by is not None:
+        check_folds(folds, fold_by)
     arguments = _read_arguments(X, y, qid, settings, "tune")
     metadata = training_metadata(arguments.train_set)
     with_positions = metadata.positions is not None
@@ -129,8 +144,9 @@ def tune(
         ]
         base = replace(arguments.settings, early_stop=patience)
         resolved = resolve_for(base, judged, [rows for rows, _ in sets], with_positions)
+        given = None if folds is None else folds_of(folds, fold_by, judged, base.seed)
         found = search(
-            _measured(judged, metadata, sets, folds, pool),
+            _measured(judged, metadata, sets, given, pool),
             resolved,
             space,
             (),
@@ -146,7 +162,7 @@ def tune(
     return Tuning(tuple(found), found[place], chosen.recorded.to_json())
 
 
-def _check_search(valid: object, folds: int | None, trials: int | None, minutes: float | None) -> None:
+def _check_search(valid: object, folds: object, trials: int | None, minutes: float | None) -> None:
     """Raise SettingsError when nothing measures the trials, no limit ends the search, or a number is out of range."""
     if (valid is None) == (folds is None):
         raise SettingsError("trials are measured on a validation set, or on folds; give either valid or folds")
@@ -154,15 +170,13 @@ def _check_search(valid: object, folds: int | None, trials: int | None, minutes:
         raise SettingsError("when the search ends is not given; give trials or minutes")
     if (trials is not None and trials < 1) or (minutes is not None and not minutes > 0):
         raise SettingsError(f"trials is {trials} and minutes is {minutes}; give numbers above 0")
-    if folds is not None:
-        _check_folds(folds)
 
 
 def _measured(
     judged: RankingDataset,
     metadata: Metadata,
     sets: Sequence[tuple[RankingDataset, Metadata]],
-    folds: int | None,
+    folds: int | Folds | None,
     pool: WorkerPool,
 ) -> Measured:
     """Return what trials are measured by: folds, or the first validation set."""
@@ -192,8 +206,3 @@ def _read_arguments(X: object, y: object, qid: object, keywords: Mapping[str, An
     names = tuple(name for name in settings if name not in RECORDED)
     run = bool(keywords.get("allow_inf", False)), threads_to_use(keywords.get("threads"))
     return _Arguments(data, settings_of(settings), names, *run)
-
-
-def _check_folds(folds: int) -> None:
-    if folds < 2:
-        raise SettingsError(f"folds is {folds}; give a number from 2 up")

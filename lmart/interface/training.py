@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from lmart.array_types import Float64Array
@@ -15,21 +15,23 @@ from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import Unbinned
 from lmart.data.from_python import refuse_path
-from lmart.data.python_dataset import Dataset, training_metadata, unbinned, validation_metadata
-from lmart.errors import ArrayError, DataError, input_name, naming_arguments, warn
+from lmart.data.python_dataset import Dataset, in_memory, training_metadata, unbinned, validation_metadata
+from lmart.errors import ArrayError, DataError, SettingsError, input_name, naming_arguments, warn
 from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
+from lmart.interface.folds import check_folds, folds_of
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
-from lmart.reports.run_report import RunRecord, read_report, run_entries
+from lmart.reports.run_report import RunRecord, folds_entry, read_report, run_entries
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
 from lmart.scoring.scorer import ModelScores
 from lmart.settings import RECORDED, TrainSettings
-from lmart.settings.resolved import ResolvedSettings
+from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool, chunks, threads_to_use
 from lmart.training import remarks
 from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.continuation import Continuation, prepare
+from lmart.training.cross_validation import LEVEL, CrossValidation, cross_validate
 from lmart.training.rankers import RoundReport
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
@@ -56,8 +58,9 @@ def train(
             `continue_from` a Model or the file of one.
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
             to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.
-            For the run: `threads` (None: all that this process may use; the result never depends on it), `callback`
-            (called after each round with a RoundReport), and `verbose` (True: progress on standard error).
+            For the run: `folds` and `fold_by`, as in `lmart.cross_validate`, to choose the number of trees first;
+            `threads` (None: all that this process may use; the result never depends on it), `callback` (called after
+            each round with a RoundReport), and `verbose` (True: progress on standard error).
 
     TypeError for a setting that does not exist, with the one that may be meant; SettingsError for a value that is not
     allowed; ArrayError and DataError, which name the row, for data that cannot be used. UserWarnings say what may be
@@ -79,9 +82,14 @@ def train(
     names = [name for name in keywords if name not in RECORDED]
     _check_starts(train_set, sets)
     previous = _model_before(run.continue_from)
+    if run.folds is not None or run.fold_by is not None:
+        check_folds(run.folds, run.fold_by)
+        if previous is not None:
+            raise SettingsError("folds do not go with continue_from: the model has seen every query")
     if previous is not None:
         chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
-    messages = check_together(chosen, names, bool(sets), training_metadata(train_set).positions is not None)
+    measured = bool(sets) or run.folds is not None
+    messages = check_together(chosen, names, measured, training_metadata(train_set).positions is not None)
     with naming_arguments(), safe_interrupts(), WorkerPool(threads_to_use(run.threads)) as pool:
         if previous is not None:
             prepared = prepare(*previous, chosen, "absent" in names)
@@ -175,12 +183,17 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     continuation = None if inputs.previous is None else _continuation(*inputs.previous, every, run, pool, messages)
     metadata, read = training_metadata(train_set), time.perf_counter()
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
+    crossed, record = None, RunRecord({"reading": read - began})
+    if run.folds is not None:
+        with record.timed("choosing"):
+            crossed = _cross_validate(train_set, resolved, run, pool)
+        messages += crossed.warnings
+        resolved = resolve(replace(resolved.recorded, trees=crossed.trees, early_stop=0), resolved.facts)
     of_valid = [validation_metadata(valid_set) for valid_set in sets]
     training = TrainingRun(binned, coded, resolved, pool, metadata, of_valid, continuation)
     messages += [text for text in training.warnings if text not in messages]
     of_data = remarks.before_training(training, binned, metadata.weights is not None)
     messages += [remark.text for remark in of_data if remark.is_warning]
-    record = RunRecord({"reading": read - began})
     result = _boost(training, run, record)
     after = remarks.after_training(result, training.settings, binned.n_features, training.can_learn)
     messages += [remark.text for remark in after if remark.is_warning]
@@ -190,7 +203,16 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
         differences = [difference.text for difference in training.differences]
         continued = {"model": inputs.previous[1], "trees": result.continued_from, "differences": differences}
     content = run_entries(result, training.settings, binned, record, files, continued, messages, metadata.positions)
+    if crossed is not None:
+        content["cross_validation"] = folds_entry(crossed, LEVEL)
     return Model(result.ensemble, read_report(content, "Model.history"))
+
+
+def _cross_validate(train_set: Dataset, settings: ResolvedSettings, run: Run, pool: WorkerPool) -> CrossValidation:
+    """Return what the folds of a run find."""
+    judged, metadata = in_memory(train_set, "X", run.allow_inf), training_metadata(train_set)
+    folds = folds_of(run.folds, run.fold_by, judged, settings.recorded.seed)
+    return cross_validate(judged, folds, settings, pool, metadata=metadata)
 
 
 def _continuation(

@@ -183,6 +183,7 @@ def folds_entry(crossed: CrossValidation, level: float) -> dict[str, Any]:
         "folds": [
             {
                 "fold": number,
+                **({"name": crossed.names[number - 1]} if crossed.names else {}),
                 "queries": fold.n_queries,
                 "documents": fold.n_documents,
                 "measure": _or_none(fold.measure),

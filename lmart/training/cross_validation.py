@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from lmart.binning.binned_features import bin_dataset
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata
-from lmart.errors import DataError, counted
+from lmart.errors import counted
 from lmart.measures import Evaluator
 from lmart.measures.judgments import Judgments
 from lmart.measures.results import scaled_weights
@@ -26,6 +25,7 @@ from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.early_stopping import EarlyStopping
+from lmart.training.folds import Folds, assign_folds
 from lmart.training.linear import linear_factors
 from lmart.training.rankers import RoundReport, ranker_weights, weighted
 from lmart.training.scores import spread
@@ -58,6 +58,7 @@ class CrossValidation:
     """The result of cross-validation.
 
     fold_of_query  : int64[n_queries], from 0
+    names          : of the folds, where queries were assigned by name; else ()
     n_rankers      : rankers of each fold's model
     rounds         : trees of each ranker: the first best of `curve`, at least 1, or 0 when there are initial scores and
                      no round is better than they are alone
@@ -73,6 +74,7 @@ class CrossValidation:
     """
 
     fold_of_query: Int64Array
+    names: tuple[str, ...]
     n_rankers: int
     rounds: int
     curve: Float64Array
@@ -93,38 +95,6 @@ class CrossValidation:
     def trees(self) -> int:
         """The number of trees of all rankers together."""
         return self.rounds * self.n_rankers
-
-
-def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Float64Array | None = None) -> Int64Array:
-    """Return the fold of each query, int64[n_queries], from 0.
-
-    dataset : whose queries are assigned
-    n_folds : number of folds
-    seed    : of the hash
-    weights : one a query, or one a document; None: all 1
-    Queries are assigned to folds in turn: first those with a relevant document, then those without, last those of
-    weight 0, each ordered by a hash of query id and seed. So the folds differ by at most 1 in the number of queries, of
-    queries with weight, and of those with weight and a relevant document; the order of the data does not matter.
-    DataError when there are more folds than queries.
-    """
-    n = dataset.n_queries
-    if n_folds > n:
-        queries = counted(n, "query", "queries")
-        raise DataError(f"has {queries}, too few for {n_folds:,} folds; use fewer --folds or more data", dataset.source)
-    key = seed.to_bytes(8, "little")
-    marks = [
-        hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=16, key=key).digest()
-        for query_id in dataset.query_ids
-    ]
-    relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
-    without_relevant = np.diff(relevant_before[dataset.query_offsets]) == 0
-    weightless = np.zeros(n, np.bool_)
-    if weights is not None:
-        weightless = scaled_weights(weights, dataset.query_offsets).per_query == 0
-    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(without_relevant[q]), marks[q], q))
-    folds = np.empty(n, np.int64)
-    folds[order] = np.arange(n) % n_folds
-    return folds
 
 
 class FoldTraining:
@@ -296,7 +266,7 @@ def _weighted_sum(weights: Sequence[float], scores: Sequence[Float64Array]) -> F
 
 def cross_validate(
     dataset: RankingDataset,
-    n_folds: int,
+    folds: int | Folds,
     settings: ResolvedSettings,
     pool: WorkerPool,
     on_round: Callable[[int, RoundReport], None] = lambda fold, report: None,
@@ -306,7 +276,7 @@ def cross_validate(
     """Train one model a fold on the other folds, and measure it on its own.
 
     dataset  : all queries
-    n_folds  : number of folds
+    folds    : which queries are in which fold, or the number of folds that they are dealt to, by `assign_folds`
     settings : resolved by the whole set
     pool     : the workers
     on_round : called after each round with the number of the fold, from 0, and the report
@@ -318,24 +288,26 @@ def cross_validate(
     trained in turn, a round each, all with their bins in memory, until the mean has not improved for that many rounds;
     else they are trained one after the other. DataError when there are more folds than queries, and as `TrainingRun`.
     """
-    fold_of_query = assign_folds(dataset, n_folds, settings.rankers[0].seed, metadata.weights)
+    if isinstance(folds, int):
+        folds = Folds(assign_folds(dataset, folds, settings.rankers[0].seed, metadata.weights))
     log = TreeLog() if log is None else log
     prepare = partial(FoldTraining, dataset, metadata, settings=settings, pool=pool, log=log)
-    unprepared = [partial(prepare, held_out=np.flatnonzero(fold_of_query == fold)) for fold in range(n_folds)]
+    unprepared = [partial(prepare, held_out=np.flatnonzero(folds.of_query == fold)) for fold in range(len(folds))]
     if settings.patience is not None:
-        folds = [make() for make in unprepared]
-        stopped = _grow_side_by_side(folds, settings, on_round)
+        trained = [make() for make in unprepared]
+        stopped = _grow_side_by_side(trained, settings, on_round)
     else:
-        stopped, folds = False, _grow_one_by_one(unprepared, on_round)
-    rounds, mean_curve, start = _best_of_mean(folds)
+        stopped, trained = False, _grow_one_by_one(unprepared, on_round)
+    rounds, mean_curve, start = _best_of_mean(trained)
     kind = settings.measure.kind
     scores, measures = np.empty(dataset.n_documents), []
-    for fold in folds:
+    for fold in trained:
         rows = rows_of(dataset.query_offsets, fold.held_out)
         scores[rows], measure = fold.held_out_scores(rounds)
         measures.append(measure)
     return CrossValidation(
-        fold_of_query=fold_of_query,
+        fold_of_query=folds.of_query,
+        names=folds.names,
         n_rankers=len(settings.rankers),
         rounds=rounds,
         curve=mean_curve,
@@ -344,9 +316,11 @@ def cross_validate(
         interval=interval_of_mean(measures, LEVEL, kind.at_most_1, kind.lowest),
         standard_error=_error_over_queries(dataset, scores, settings, pool, metadata.weights),
         stopped=stopped,
-        folds=tuple(fold.result(rounds, measure) for fold, measure in zip(folds, measures, strict=True)),
+        folds=tuple(fold.result(rounds, measure) for fold, measure in zip(trained, measures, strict=True)),
         scores=scores,
-        warnings=tuple(f"fold {number}: {text}" for number, fold in enumerate(folds, 1) for text in fold.warnings),
+        warnings=tuple(
+            f"fold {folds.name(number)}: {text}" for number, fold in enumerate(trained) for text in fold.warnings
+        ),
     )
 
 

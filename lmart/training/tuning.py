@@ -27,6 +27,7 @@ from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun
 from lmart.training.cross_validation import cross_validate
+from lmart.training.folds import Folds
 from lmart.training.rankers import RoundReport
 from lmart.training.search_space import Dimension, Value, is_number
 from lmart.training.tree_log import TreeLog
@@ -95,12 +96,13 @@ class _OutOfTime(Exception):
 class Measured:
     """How settings are measured: by cross-validation when there are folds, else on the validation set.
 
+    folds  : which queries are in which fold, or the number of folds; None: there are none
     log_of : returns the log of the trees of a trial, by its settings
     """
 
     train_set: RankingDataset
     validation_set: RankingDataset | None
-    n_folds: int | None
+    folds: int | Folds | None
     pool: WorkerPool
     metadata: Metadata = NO_METADATA
     validation_metadata: Metadata = NO_METADATA
@@ -109,8 +111,8 @@ class Measured:
     def measure(self, settings: ResolvedSettings, on_round: Callable[[int, RoundReport], None]) -> tuple[float, int]:
         """Return the measure of the settings, and the number of trees that has it."""
         log = self.log_of(settings.recorded)
-        if self.n_folds is not None:
-            sets = self.train_set, self.n_folds
+        if self.folds is not None:
+            sets = self.train_set, self.folds
             result_of_folds = cross_validate(*sets, settings, self.pool, on_round, self.metadata, log)
             return result_of_folds.mean, result_of_folds.trees
         assert self.validation_set is not None
@@ -121,6 +123,11 @@ class Measured:
         result = run.finish()
         fewest = 1 if result.start is None else 0
         return result.validation[0] or 0.0, max(fewest, result.n_trees)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds, 0 without."""
+        return len(self.folds) if isinstance(self.folds, Folds) else self.folds or 0
 
     def digest(self) -> str:
         """Return a hash of all data that measures depend on."""
@@ -141,6 +148,8 @@ class Measured:
         for name, values in zip(("init", "valid", "positions", "weights", "valid weights"), metadata, strict=True):
             if values is not None:
                 mark.update(name.encode() + np.ascontiguousarray(values).tobytes())
+        if isinstance(self.folds, Folds):
+            mark.update(b"folds" + self.folds.of_query.tobytes())
         return mark.hexdigest()
 
 

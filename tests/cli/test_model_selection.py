@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.commands import run
-from helpers.evaluation import measured
+from helpers.evaluation import measured, strict
 from helpers.training_runs import SMALL, Run, evaluated, fit, learnable, refused, scores
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lmart.cli.terminal.layout import Sheet
 from lmart.cli.terminal.training import table_lines
 from lmart.data.dataset import RankingDataset, SparseRows, select_queries
-from lmart.training.cross_validation import assign_folds
+from lmart.training.folds import assign_folds
 
 DATA = learnable(5, n_queries=23)
 FOLDS = ("--folds", "3", "--oof", "oof")
@@ -339,6 +339,67 @@ def test_an_interval_stays_in_the_range_of_the_measure() -> None:
     assert "too few folds to tell more" in run("train", "--data", "d.svm", *fixed).stdout
     low, high = fit(LATE, *fixed, "--metric", "dcg").report["cross_validation"]["interval"]
     assert low == 0.0 and high > 1.0
+
+
+# Folds of one's own
+
+
+def test_queries_of_a_column_stay_together() -> None:
+    users = [f"u{query // 3}" for query in range(23)]
+    Path("u.tsv").write_text("qid\tvalue\n" + "".join(f"{query}\t{user}\n" for query, user in enumerate(users)))
+    by_file = fit(DATA, *SMALL, "--folds", "3", "--fold-by", "u.tsv").report
+    run("convert", "d.svm", "d.csv")
+    header, *rows = Path("d.csv").read_text().splitlines()
+    of_row = [users[int(row.split(",")[1])] for row in rows]
+    assert header.startswith("label,qid,")
+    table = [f"{header},user", *(f"{row},{user}" for row, user in zip(rows, of_row, strict=True))]
+    Path("u.csv").write_text("\n".join(table) + "\n")
+    arguments = ("--data", "u.csv", "--valid", "u.csv", *SMALL, "-q", "--report", "t.json", "-o", "t")
+    run("train", *arguments, "--folds", "3", "--fold-by", "user")
+    by_column = strict(Path("t.json").read_text())
+    found = by_column["cross_validation"]
+    assert found == by_file["cross_validation"]
+    assert len(set(zip(users, found["fold_of_query"], strict=True))) == len(set(users))
+    assert by_column["data"]["features"] == by_file["data"]["features"]  # the column is none
+    last_differs = [*table, table[-1].replace(",u7", ",u8")]
+    without = [table[0], *(row.replace(",u7", ",") for row in table[1:])]
+    for lines, told in (
+        (last_differs, "w.csv: rows of query '22' differ in value in column 'user': 'u7' and 'u8'; give them one"),
+        (without, "w.csv: query '21' has no value in column 'user'; give it one"),
+    ):
+        Path("w.csv").write_text("\n".join(lines) + "\n")
+        refusal = run("train", "--data", "w.csv", "--folds", "3", "--fold-by", "user", "-q", status=1).stderr
+        assert refusal == f"lmart: error: {told}\n"
+
+
+def test_refused_folds() -> None:
+    Path("d.svm").write_text(DATA)
+    Path("f").write_text("".join(f"{query}\ta\n" for query in range(23)))
+    Path("g").write_text("".join(f"{query}\t{query % 2}\n" for query in range(22)))
+    for options, status, told in (
+        (["--folds", "h"], 2, "'h' is neither a whole number from 2 to 2147483647 nor a file"),
+        (["--folds", "1"], 2, "'1' is not a whole number from 2"),
+        (["--folds", "f"], 1, "f: all queries of the data are in fold 'a'"),
+        (["--folds", "g"], 1, "g: 1 query of d.svm without a fold: '22'; give each query a line"),
+        (["--folds", "f", "--fold-by", "g"], 2, "--fold-by needs --folds K, and a file says already"),
+        (["--fold-by", "g"], 2, "--fold-by needs --folds K, which is not given"),
+        (["--folds", "3", "--fold-by", "h"], 1, "the columns have no names, and --fold-by 'h' is no file"),
+        (["--folds", "3", "--fold-by", "f"], 1, "f: the queries have 1 different value, too few for 3 folds"),
+        (["--folds", "f", "--dask", "local:2"], 2, "--folds does not go with --dask"),
+        (["--fold-by", "f", "--dask", "local:2"], 2, "--fold-by does not go with --dask"),
+        (["--folds", "g", "--oof", "g"], 1, "g: "),
+    ):
+        assert told in refused(*options, status=status), options
+
+
+def test_a_search_by_other_folds_is_another_search() -> None:
+    pytest.importorskip("optuna")
+    for name, step in (("f", 1), ("g", 2)):
+        Path(name).write_text("".join(f"{query}\t{query // step % 2}\n" for query in range(23)))
+    options = ("--data", "d.svm", "-q", "--trees", "3", "--tune-trials", "1", "--tune-file", "t")
+    Path("d.svm").write_text(DATA)
+    run("train", *options, "--folds", "f")
+    assert "data" in run("train", *options, "--folds", "g", status=1).stderr
 
 
 # The parts

@@ -50,6 +50,14 @@ def test_faults_name_line_and_token(content: bytes, line: int | None, part: str,
     assert (caught.value.line, part in caught.value.message) == (line, True), caught.value.message
 
 
+def test_what_stands_behind_the_tab_is_named(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("qid\tfold\n1\ta\n2\n")
+    with pytest.raises(DataError, match="'2' has no fold, which stands behind a tab; give 'qid TAB fold' on each line"):
+        read_query_groups(str(tmp_path / "f"), "fold")
+    (tmp_path / "f").write_text("qid\tgroup\n")
+    assert read_query_groups(str(tmp_path / "f"), "fold") == {"qid": "group"}
+
+
 def test_queries_of_groups_in_order_of_the_data() -> None:
     groups = {"a": "x", "b": "y", "d": "x", "e": "z"}
     found = grouped_queries(groups, ["b", "c", "d", "a"])

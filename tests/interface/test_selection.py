@@ -46,7 +46,64 @@ def test_a_search_is_that_of_the_command_line(by_folds: bool, tmp_path: Path) ->
     assert (tmp_path / "p").read_bytes() == model
 
 
+def test_folds_of_ones_own(tmp_path: Path) -> None:
+    ids = list(dict.fromkeys(DATA.qid.tolist()))
+    names = {query: "abc"[place % 3] for place, query in enumerate(ids)}
+    (tmp_path / "f.tsv").write_text("".join(f"{query}\t{name}\n" for query, name in names.items()))
+    chosen: dict[str, Any] = {"trees": 12, "early_stop": 3, "rankers": 1}
+    options = ["--trees", "12", "--early-stop", "3", "--rankers", "1"]
+    report, model = commanded(tmp_path, *options, "--folds", tmp_path / "f.tsv")
+    expected = report["cross_validation"]
+    assert [fold["name"] for fold in expected["folds"]] == ["a", "b", "c"]
+    for given in (names, list(names.values()), [names[query] for query in DATA.qid.tolist()]):
+        found = lmart.cross_validate(DATA, folds=given, **chosen)
+        assert (found.mean, (found.fold_of_query + 1).tolist()) == (expected["mean"], expected["fold_of_query"])
+    trained = lmart.train(DATA, folds=names, **chosen)
+    trained.save(tmp_path / "p")
+    assert (tmp_path / "p").read_bytes() == model
+    assert trained.history is not None
+    assert trained.history.content["cross_validation"]["mean"] == expected["mean"]
+    for name in "abc":  # a fold by hand
+        measured = lmart.train(
+            lmart.Dataset(*_part(names, name, held_out=False)),
+            valid=lmart.Dataset(*_part(names, name, held_out=True)),
+            trees=expected["trees"],
+            rankers=1,
+        )
+        (own,) = (fold["measure"] for fold in expected["folds"] if fold["name"] == name)
+        assert measured.history is not None
+        assert measured.history.content["validation"] == [own]
+
+
+def _part(names: dict[str, str], name: str, held_out: bool) -> tuple[Any, Any, Any]:
+    rows = np.array([(names[query] == name) == held_out for query in DATA.qid.tolist()])
+    return DATA.to_numpy()[rows], DATA.labels[rows], DATA.qid[rows]
+
+
+def test_queries_of_a_user_stay_together(tmp_path: Path) -> None:
+    ids = list(dict.fromkeys(DATA.qid.tolist()))
+    users = {query: f"u{place // 7}" for place, query in enumerate(ids)}
+    (tmp_path / "u.tsv").write_text("".join(f"{query}\t{user}\n" for query, user in users.items()))
+    report, _ = commanded(tmp_path, "--folds", "3", "--fold-by", tmp_path / "u.tsv", "--trees", "4", "--seed", "5")
+    expected = report["cross_validation"]["fold_of_query"]
+    assert len(set(zip(users.values(), expected, strict=True))) == len(set(users.values()))
+    found = lmart.cross_validate(DATA, folds=3, fold_by=users, trees=4, seed=5)
+    assert (found.fold_of_query + 1).tolist() == expected
+
+
 def test_what_is_refused() -> None:
+    for folds, fold_by, told in [
+        (True, None, "0 dimensions"),
+        ("f.tsv", None, "folds is 'f.tsv'; give a number from 2 up, or the fold of each query"),
+        ([1, 2], None, "folds has 2 entries, but X has 120 queries and 1,760 rows"),
+        ([1, 2], [1, 2], "give folds a number"),
+        ([1] * 120, None, "all queries of the data are in fold '1'"),
+        (3, [1] * 120, "the queries have 1 different value, too few for 3 folds"),
+    ]:
+        with pytest.raises(lmart.LmartError, match=told):
+            lmart.cross_validate(DATA, folds=folds, fold_by=fold_by)
+    with pytest.raises(lmart.SettingsError, match="folds do not go with continue_from"):
+        lmart.train(DATA, folds=3, continue_from=lmart.train(DATA, trees=1, rankers=1))
     with pytest.raises(lmart.SettingsError, match="either valid or folds"):
         lmart.tune(DATA, trials=1)
     with pytest.raises(lmart.SettingsError, match="give trials or minutes"):

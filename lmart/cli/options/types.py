@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,6 +50,21 @@ class Whole(click.IntRange):
 
     def _describe_range(self) -> str:
         return _range(self, None if self.max == MOST_COUNTED else self.max)
+
+
+class WholeOrFile(Whole):
+    """A whole number as Whole takes it, or the name of a file."""
+
+    name = "whole number or file"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the name of the file that `value` is; a usage error, of `param` in `ctx`, otherwise."""
+        text = str(value)
+        if whole(text) is not None:
+            return super().convert(value, param, ctx)
+        if text != "-" and not os.path.exists(text):
+            self.fail(f"{quote(text)} is neither a whole number {_range(self, self.max)} nor a file", param, ctx)
+        return text
 
 
 class Real(click.FloatRange):

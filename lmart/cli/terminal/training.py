@@ -196,7 +196,7 @@ def _interval(crossed: CrossValidation) -> str:
 def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
     rows = [
         [
-            str(n),
+            crossed.names[n - 1] if crossed.names else str(n),
             str(fold.n_queries),
             str(fold.n_documents),
             shown(None if math.isnan(fold.measure) else fold.measure),

@@ -140,7 +140,12 @@ def _special_columns(
     if both := set(documents) & {*labels, *queries}:
         raise refusal(f"column {quote(min(both))} cannot be both document id and label or query id; choose two")
     refuse_several(documents, "the document id", "--document-column")
-    kinds = dict.fromkeys(documents, DOCUMENT if options.keep_document_ids else IGNORED)
+    folds = [name for name in names if name == options.fold_column]
+    for what, others in (("to be ignored", ignored), ("the label", labels), ("the query", queries)):
+        if both := set(folds) & {*others}:
+            raise refusal(f"column {quote(min(both))} is both {what} and that of --fold-by; choose another")
+    kinds = dict.fromkeys(documents, DOCUMENT if options.keep_document_ids and not folds else IGNORED)
+    kinds |= dict.fromkeys(folds, DOCUMENT)
     return kinds | dict.fromkeys(labels, LABEL if options.use_labels else IGNORED) | dict.fromkeys(queries, QUERY)
 
 

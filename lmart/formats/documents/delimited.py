@@ -133,7 +133,7 @@ class DelimitedReader(TextReader):
         has_query = plan.column(delimited_text.QUERY) is not None
         queries = self.read_runs(runs, n_rows) if has_query else self.one_query(n_rows)
         documents = None
-        if self.options.keep_document_ids and plan.column(delimited_text.DOCUMENT) is not None:
+        if plan.column(delimited_text.DOCUMENT) is not None:
             documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
         labels = None if label_column is None else out.labels[:n_rows]
         rows = SparseRows(*plan.cells(n_rows), batch.close_up(chunk, n_rows * plan.n_features)[1])
@@ -245,7 +245,7 @@ class DelimitedReader(TextReader):
             ids = [row[f] for row in rows]
             starts = [i for i, raw in enumerate(ids) if i == 0 or raw != ids[i - 1]]
             queries = self.read_runs([(i, ids[i], lines[i]) for i in starts], len(rows))
-        if (f := plan.column(delimited_text.DOCUMENT)) is not None and self.options.keep_document_ids:
+        if (f := plan.column(delimited_text.DOCUMENT)) is not None:
             documents = self.decode([row[f] for row in rows], lines.__getitem__)
         features = SparseRows(*plan.cells(len(rows)), values.reshape(-1))
         return RowBlock(features, labels, *queries, documents, lines[0])

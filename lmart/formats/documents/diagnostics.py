@@ -27,7 +27,10 @@ TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
 def id_fault(text: str, what: str, options: ReadOptions) -> str | None:
-    """Return what is wrong with an id ('query id' or 'document id'), None if nothing is."""
+    """Return what is wrong with an id, None if nothing is.
+
+    what : it is, in messages: 'query id', 'document id', or what else is kept of rows
+    """
     if has_control(text):
         return f"{what} {quote(text)} holds a control character; ids are printable text"
     if options.ids_for_letor and (found := _FOREIGN_TO_LETOR[what].search(text)):
@@ -56,11 +59,11 @@ def decode_documents(
     texts = [raw.decode("utf-8", "backslashreplace") for raw in raw_ids]
     faults = []
     for place, (raw, text) in enumerate(zip(raw_ids, texts, strict=True)):
-        message = id_fault(text, "document id", options)
+        message = id_fault(text, options.row_text, options)
         try:
             raw.decode("utf-8")
         except UnicodeDecodeError:
-            message = encoding_fault(bytes(raw), "document id")
+            message = encoding_fault(bytes(raw), options.row_text)
         if message is not None:
             faults.append((place, message))
     return texts, faults

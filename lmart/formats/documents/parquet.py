@@ -198,7 +198,7 @@ class ParquetReader(RowReader):
                     remedy = f"{chosen}, or leave it out with --ignore-columns"
                 found.append(f"{what}; {remedy if kind == delimited_text.FEATURE else 'a label is a number from 0 up'}")
             elif kind in (delimited_text.QUERY, delimited_text.DOCUMENT) and not (is_number(plain) or is_text(plain)):
-                what = "query ids" if kind == delimited_text.QUERY else "document ids"
+                what = "query id" if kind == delimited_text.QUERY else self._options.row_text
                 found.append(f"column {quote(name)} holds {type_}, no {what}; turn it into text")
         refuse([DataError(message, self.path) for message in found], self._options.max_errors)
 
@@ -256,9 +256,9 @@ class ParquetReader(RowReader):
         return texts
 
     def _document_ids(self, column: _ArrowArray, name: str, faults: list[DataError]) -> list[str]:
-        document_ids = [text or "" for text in self._texts(column, name, "document id", faults)]
+        document_ids = [text or "" for text in self._texts(column, name, self._options.row_text, faults)]
         for i, text in enumerate(document_ids):
-            if message := id_fault(text, "document id", self._options):
+            if message := id_fault(text, self._options.row_text, self._options):
                 faults.append(self._fault(i, message))
         return document_ids
 
