@@ -390,9 +390,9 @@ def _show_checkpoint(content: CheckpointContent, file: str, options: ShowOptions
     done = [counted(len(content.trials), "trial")] if content.trials else []
     done += [f"{counted(sum(grown.values()), 'tree')} of folds or trials"] if grown else []
     done.append(f"{of_model:,} of at most {counted(settings['trees'], 'tree')}")
-    differ = [f"{name} {value}" for name, value in settings.items() if value != defaults.get(name)]
+    differ = [visible(f"{name} {value}") for name, value in settings.items() if value != defaults.get(name)]
     entries = [
-        ("checkpoint", f"{visible(file)} (of lmart train, version {content.program})"),
+        ("checkpoint", f"{visible(file)} (of lmart train, version {visible(content.program)})"),
         ("done", ", ".join(done)),
         ("settings", ", ".join(differ) or "all by default"),
     ]

@@ -167,6 +167,11 @@ class _ShardedFitting:
         """The settings of the ranker."""
         return self._settings
 
+    @property
+    def edges(self) -> BinEdges:
+        """The bins that trees split on."""
+        return self._setup.sets.edges
+
     def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
         """Add a tree to the scores of the training set; return it, and no position bias."""
         return self._fit(settings, round_number), self.position_bias

@@ -10,7 +10,7 @@ from lmart.data.feature_names import LABEL_NAMES, QUERY_NAMES
 from lmart.decimals import is_decimal
 from lmart.errors import DataError
 from lmart.formats.documents.quoted import DELIMITERS, csv_records
-from lmart.formats.format_records import BLANKS, BYTE_ORDER_MARK, FileError
+from lmart.formats.format_records import BLANKS, BYTE_ORDER_MARK, CHECKPOINT_START, FileError
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import DATA_FORMATS, OWN, format_of_name, model_format_of
 from lmart.streams import InputStream, open_input
@@ -19,6 +19,7 @@ _HEAD = 1 << 16
 _JSON = re.compile(rb"(\xef\xbb\xbf)?\s*(\{\s*(\"|\}|$)|\[\s*([\[{\"]|$))")
 _READ = "give LETOR, CSV, TSV or Parquet"
 _SAVE = "save its content in a format that 'lmart convert --help' lists"
+OF_CHECKPOINT = "give the command that made it again to go on, then the model that it writes"
 _WORD = rb"[^\s:#,]+[ \t]+"
 _LETOR_CELL = re.compile(rb"(^|[ \t])(qid|\d+):")
 
@@ -47,6 +48,7 @@ _KNOWN = (
     KnownFile(rb"CBM1(?=.{0,3}[\0-\x08])", "a model of CatBoost"),
     KnownFile(rb'\s*\{(?=.*"(oblivious_trees|features_info)"\s*:)', "a model of CatBoost in JSON"),
     KnownFile(rb"\x08[\x03-\x1f][\x12:B]", "an ONNX model", "give the model that it was made from"),
+    KnownFile(re.escape(CHECKPOINT_START), "a checkpoint of lmart train", OF_CHECKPOINT),
     KnownFile(rb"/\* A ranking model written by lmart", "a model as C source", "give the model that it was made from"),
     KnownFile(rb'\s*\{(?=.*"nbformat"\s*:)', "a Jupyter notebook"),
     KnownFile(rb'\s*\{\s*"queries"\s*:.*"metrics"\s*:', "the measures that lmart eval --json prints"),

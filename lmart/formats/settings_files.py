@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmart.errors import DataError, quote
+from lmart.formats.format_records import CHECKPOINT_START
 from lmart.formats.trial_log import FORMAT as TRIALS
 from lmart.streams.inputs import read_all
 from lmart.strict_json import NotStrict, strict_json
@@ -41,6 +42,8 @@ def read_settings(path: str) -> SettingsFile:
         text = read_all(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DataError(f"is no text; {GIVE}", path) from None
+    if text.startswith(CHECKPOINT_START.decode()):
+        raise DataError(f"is a checkpoint, which goes on with its own settings; {GIVE}", path)
     lines = [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
     if lines and lines[-1].split()[:2] == COMMAND:
         return SettingsFile({}, False, _words(lines[-1], path)[2:])

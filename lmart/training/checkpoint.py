@@ -13,18 +13,19 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 import lmart
 from lmart.descriptors import forget
-from lmart.errors import DataError, OutputError, shown
+from lmart.errors import DataError, OutputError, quote, shown
 from lmart.formats.format_records import CHECKPOINT_START
-from lmart.scoring.ensemble import Tree
+from lmart.scoring.ensemble import Tree, flatten, structure_fault
 from lmart.streams import AtomicOutput
 from lmart.streams.inputs import read_all
 from lmart.streams.locks import NameLock
@@ -33,11 +34,15 @@ from lmart.strict_json import strict_json
 from lmart.training.grower import GrownTree
 from lmart.training.tree_log import LoggedRound, TreeLog
 
+T = TypeVar("T")
+
 FORMAT = "lmart-checkpoint"
 VERSION = 1
 FIRST_SECONDS = 0.5  # of training before the checkpoint is written for the first time
 PAUSE = 50  # times as long as writing it took, before it is written again: 2 % of the time
 DIGEST_SIZE = 16
+MOST_COLUMNS = 1 << 31
+MOST_SHOWN = 10  # differences between two runs
 MODEL, REFIT, FOLDS, TRIAL = "model", "refit", "folds", "trial "  # parts of a run; a trial is followed by its settings
 FOR_ANEW = "delete it to start anew, or choose another name"
 
@@ -69,6 +74,7 @@ class RunState:
         self.trials: list[dict[str, Any]] = []
         self.searched = False
         self.closed = False
+        self._path: str | None = None  # of the file that it is read from
         self._run: Run = {}
         self._logs: dict[str, TreeLog] = {}
 
@@ -85,7 +91,7 @@ class RunState:
         """Return the log of a part, with the rounds that an interrupted run did of it."""
         earlier = self._logs.get(part)
         rounds = () if earlier is None else earlier.rounds
-        self._logs[part] = log = TreeLog(rounds, self._on_round, self.closed)
+        self._logs[part] = log = TreeLog(rounds, self._on_round, self.closed, self._path)
         return log
 
     def begin(self, run: Mapping[str, Mapping[str, object]]) -> None:
@@ -130,7 +136,8 @@ class Checkpoint(RunState):
 
     def __init__(self, path: str, warn: Callable[[str], None], on_saved: Callable[[], None]) -> None:
         super().__init__()
-        self._path, self._warn, self._on_saved = path, warn, on_saved
+        self._path: str = path
+        self._warn, self._on_saved = warn, on_saved
         self._found: CheckpointContent | None = None
         self._lock = NameLock(path)
         self._lines: dict[str, list[bytes]] = {}  # of the rounds that were saved before, by part
@@ -165,7 +172,7 @@ class Checkpoint(RunState):
         if (found := self._found) is not None:
             self._found = None
             if differ := _differences(found.run, self._run):
-                what = f"is the checkpoint of another run: {'; '.join(differ)}"
+                what = f"is the checkpoint of another run: {'; '.join(differ[:MOST_SHOWN])}"
                 raise DataError(f"{what}; give the command that made it, {FOR_ANEW}", self._path)
             self.trials, self.searched = found.trials, found.searched
             self._logs = {part: TreeLog(rounds) for part, rounds in found.rounds.items()}
@@ -257,20 +264,42 @@ def parse_checkpoint(content: bytes, path: str) -> CheckpointContent:
     try:
         head = strict_json(first)
         if head["version"] != VERSION:
-            raise DataError(f"is a checkpoint of lmart {head['program']}; go on with that version, {FOR_ANEW}", path)
+            written_by = quote(_typed(head["program"], str))[1:-1]
+            raise DataError(f"is a checkpoint of lmart {written_by}; go on with that version, {FOR_ANEW}", path)
         *rest, last = rest
         if last != _line({"hash": _hash(b"".join([first, *rest]))}):
             raise damaged
-        trials: list[dict[str, Any]] = []
-        rounds: dict[str, list[LoggedRound]] = {}
-        for record in map(json.loads, rest):
-            if "trial" in record:
-                trials.append(record["trial"])
-            else:
-                rounds.setdefault(record["part"], []).append(_round_of(record))
-        return CheckpointContent(head["program"], head["run"], trials, head["searched"], rounds)
-    except (ValueError, KeyError, TypeError):
+        found = _content_of(head, [strict_json(line) for line in rest])
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise damaged from None
+    trees = [done.grown.tree for rounds in found.rounds.values() for done in rounds if done.grown is not None]
+    if structure_fault(flatten(trees), MOST_COLUMNS) is not None:
+        raise damaged
+    return found
+
+
+def _content_of(head: Mapping[str, Any], records: Iterable[Any]) -> CheckpointContent:
+    """Return what the first line and the others hold; ValueError, KeyError or TypeError where they are not as written.
+
+    Whoever changes a file can also write the hash that goes with it.
+    """
+    trials: list[dict[str, Any]] = []
+    rounds: dict[str, list[LoggedRound]] = {}
+    for record in records:
+        if "trial" in _typed(record, dict):
+            trials.append(_typed(record["trial"], dict))
+        else:
+            rounds.setdefault(_typed(record["part"], str), []).append(_round_of(record))
+    run = {name: _typed(group, dict) for name, group in _typed(head["run"], dict).items()}
+    _typed(run["settings"]["trees"], int)
+    return CheckpointContent(_typed(head["program"], str), run, trials, _typed(head["searched"], bool), rounds)
+
+
+def _typed(value: Any, kind: type[T]) -> T:
+    """Return a value of this very type; TypeError for any other."""
+    if type(value) is not kind:
+        raise TypeError
+    return value
 
 
 def content_hash(*values: object) -> str:
@@ -300,9 +329,12 @@ def _differences(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping
         there, here = old.get(group, {}), new.get(group, {})
         differing = [name for name in {**here, **there} if there.get(name) != here.get(name)]
         if group != "data":
-            found += [f"{name} is {_shown(here.get(name))}, there {_shown(there.get(name))}" for name in differing]
+            found += [
+                f"{quote(name)[1:-1]} is {_shown(here.get(name))}, there {_shown(there.get(name))}"
+                for name in differing
+            ]
         elif same_settings:
-            found += [f"{name} differs" for name in differing]
+            found += [f"{quote(name)[1:-1]} differs" for name in differing]
     return found
 
 
@@ -330,10 +362,40 @@ def _round_line(part: str, done: LoggedRound) -> bytes:
 
 
 def _round_of(record: Mapping[str, Any]) -> LoggedRound:
-    """Return the round that `_round_line` wrote."""
+    """Return the round that `_round_line` wrote; an error of Python's own where it did not."""
     grown = None
     if "tree" in record:
-        tree = Tree(**{name: np.array(values, _DTYPES[name]) for name, values in record["tree"].items()})
-        features, bins = (np.array(record[name], np.int32) for name in ("features", "bins"))
+        found = _typed(record["tree"], dict)
+        tree = Tree(**{name: _array(values, _DTYPES[name]) for name, values in found.items()})
+        features, bins, leaves = (_array(record[name], np.int32) for name in ("features", "bins", "leaves"))
+        of_nodes = [tree.split_columns, tree.missing_left, tree.left, tree.right, tree.split_gains, features, bins]
+        of_leaves = [tree.leaf_values, tree.leaf_documents, tree.leaf_weights, leaves]
+        n = len(tree.thresholds)
+        if any(len(array) != n for array in of_nodes if array is not None) or not n:
+            raise ValueError
+        if any(len(array) != n + 1 for array in of_leaves if array is not None):
+            raise ValueError
+        _check_bounds(tree)
         grown = GrownTree(tree, features, bins, record["leaves"])
-    return LoggedRound(grown, np.array(record["bias"], np.float64))
+    return LoggedRound(grown, _array(record["bias"], np.float64))
+
+
+def _check_bounds(tree: Tree) -> None:
+    """Raise ValueError when the offsets of the further bounds of nodes are none."""
+    if (tree.bounds is None) != (tree.bound_offsets is None):
+        raise ValueError
+    if tree.bounds is not None and tree.bound_offsets is not None:
+        ends = [0, *tree.bound_offsets.tolist(), len(tree.bounds)]
+        if len(ends) != len(tree.thresholds) + 3 or ends[1] or ends[-2] != ends[-1] or sorted(ends) != ends:
+            raise ValueError
+
+
+def _array(values: list[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """Return a list of numbers as an array; an error where numbers have another type, or are not finite."""
+    allowed = {np.bool_: {bool}, np.float64: {float, int}}.get(dtype, {int})
+    if type(values) is not list or not allowed.issuperset(map(type, values)):
+        raise TypeError
+    made = np.array(values, dtype)
+    if not np.isfinite(made).all():
+        raise ValueError
+    return made

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.binning.edges import BinEdges
 from lmart.errors import LmartError
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import RankerSettings
@@ -76,6 +77,11 @@ class TreeFitting(Protocol):
         """The settings of the ranker."""
         ...
 
+    @property
+    def edges(self) -> BinEdges:
+        """The bins that trees split on."""
+        ...
+
     def fit(self, settings: RankerSettings, round_number: int) -> tuple[GrownTree | None, Float64Array]:
         """Add a tree to the scores of the training set; return it and the bias of positions after it.
 
@@ -94,6 +100,11 @@ class LocalFitting:
     def settings(self) -> RankerSettings:
         """The settings of the ranker."""
         return self._objective.task.settings
+
+    @property
+    def edges(self) -> BinEdges:
+        """The bins that trees split on."""
+        return self._setup.binned.edges
 
     @property
     def position_bias(self) -> Float64Array:
@@ -193,6 +204,8 @@ class RankerTraining:
     def _grow(self, round_number: int) -> tuple[GrownTree | None, Float64Array]:
         """Add a tree to the scores; return it, None when there is no split, and the bias of positions after it."""
         if (logged := self._log.take()) is not None:
+            if not logged.fits(self._fitting.edges, len(self._fitting.position_bias)):
+                self._log.refuse()
             if logged.grown is not None:
                 self._training.add(logged.grown)
             return logged

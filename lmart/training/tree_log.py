@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
+
+import numpy as np
 
 from lmart.array_types import Float64Array
+from lmart.binning.edges import BinEdges
+from lmart.errors import DataError
 from lmart.training.grower import GrownTree
 
 
@@ -19,6 +23,18 @@ class LoggedRound(NamedTuple):
     grown: GrownTree | None
     position_bias: Float64Array
 
+    def fits(self, edges: BinEdges, n_positions: int) -> bool:
+        """Return whether it can be a round on data in these bins: the kernels that add a tree check nothing."""
+        if len(self.position_bias) != n_positions:
+            return False
+        if self.grown is None:
+            return True
+        features, bins = self.grown.split_features, self.grown.split_bins
+        if not ((features >= 0) & (features < edges.n_features)).all():
+            return False
+        in_range = (bins >= 0) & (bins < np.diff(edges.bin_offsets)[features])
+        return bool(in_range.all()) and np.array_equal(self.grown.tree.split_columns, edges.columns[features])
+
 
 class TreeLog:
     """The rounds of one part of a run, in the order they were done.
@@ -28,6 +44,7 @@ class TreeLog:
 
     on_added : called after each round that is added
     closed   : the run ends with the rounds of the log
+    path     : of the file that the rounds were read from; None: they are of this process
     """
 
     def __init__(
@@ -35,8 +52,9 @@ class TreeLog:
         rounds: Iterable[LoggedRound] = (),
         on_added: Callable[[], None] = lambda: None,
         closed: bool = False,
+        path: str | None = None,
     ) -> None:
-        self.rounds = list(rounds)
+        self.path, self.rounds = path, list(rounds)
         self._on_added, self._closed = on_added, closed
         self._taken = 0
 
@@ -51,6 +69,11 @@ class TreeLog:
             return None
         self._taken += 1
         return self.rounds[self._taken - 1]
+
+    def refuse(self) -> NoReturn:
+        """Raise DataError for a round that cannot be one of this run."""
+        what = "a tree of this checkpoint does not fit the data: the file was changed"
+        raise DataError(f"{what}; delete it to start anew", self.path)
 
     def add(self, done: LoggedRound) -> None:
         """Add a round that was done now."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -189,6 +191,77 @@ class TestRefusals:
             Path("c").write_bytes(changed)
             said = self.refused()
             assert "c: is no checkpoint; choose" in said or "c: this checkpoint is damaged: " in said, changed[:40]
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (r'"features": \[', '"features": [3, '),
+            (r'"features": \[', '"features": [-1], "x": ['),
+            (r'"leaf_values": \[', '"leaf_values": [1e999, '),
+            (r'"leaf_values": \[', '"leaf_values": ["1", '),
+            (r'"left": \[', '"left": [0], "x": ['),
+            (r'"left": \[1', '"left": [99'),
+            (r'"left": \[1', '"left": [4294967297'),
+            (r'"leaves": \[', '"leaves": [[], '),
+            (r'"bias": \[\]', '"bias": {}'),
+            (r'"tree": \{', '"tree": {"y": [], '),
+            ('"part": "model"', '"part": 1'),
+            (r'\{"part": "model"', '{"trial": 1, "part": "model"'),
+            (r'\{"part": "model"', '[{"part": "model"'),
+            ('"searched": false', '"searched": 0'),
+            ('"trees": 10,', '"trees": "10",'),
+            (r'"run": \{', '"run": [], "x": {'),
+            (r'"bias": \[\]', '"bias": [' + "[" * 20_000),
+            (r'"bias": \[\]', '"bias": [' + "1" * 5_000),
+        ],
+        ids=lambda text: text[:40],
+    )
+    def test_content_with_the_right_hash(self, old: str, new: str) -> None:
+        """Whoever changes a file can also write its hash."""
+        assert "c: this checkpoint is damaged: " in self.refused_if_changed(old, new)
+        assert "c: this checkpoint is damaged: " in run("show", "c", status=1).stderr
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (r'"features": \[\d+', '"features": [1000'),
+            (r'"bins": \[\d+', '"bins": [255'),
+            (r'"split_columns": \[\d+', '"split_columns": [1000'),
+            (r'"bias": \[', '"bias": [0.5'),
+        ],
+        ids=str,
+    )
+    def test_trees_of_other_data(self, old: str, new: str) -> None:
+        """They would be read where there is no memory."""
+        said = self.refused_if_changed(old, new)
+        assert "c: a tree of this checkpoint does not fit the data: the file was changed; delete it" in said
+
+    def refused_if_changed(self, old: str, new: str) -> str:
+        lines = re.sub(old, new, Path("c").read_text()).splitlines(keepends=True)[:-1]
+        assert lines != Path("c").read_text().splitlines(keepends=True)[:-1]
+        content = "".join(lines).encode()
+        digest = hashlib.blake2b(content, digest_size=checkpoints.DIGEST_SIZE).hexdigest()
+        Path("c").write_bytes(content + b'{"hash": "%s"}\n' % digest.encode())
+        return self.refused()
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            "predict -m c --data d.svm",
+            "eval -m c --data d.svm",
+            "convert c x.json",
+            "convert c x.svm",
+            "train --data d.svm --continue-from c",
+            "train --data c",
+        ],
+    )
+    def test_what_is_no_model_says_what_it_is(self, command: str) -> None:
+        said = run(*command.split(), status=1).stderr
+        assert "c: this is a checkpoint of lmart train; give the command that made it again to go on" in said
+
+    def test_settings_are_not_taken_from_it(self) -> None:
+        said = run("train", "--data", "d.svm", "--settings", "c", status=1).stderr
+        assert "c: is a checkpoint, which goes on with its own settings; give" in said
 
     def test_another_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lmart, "__version__", "9.9")
