@@ -392,7 +392,7 @@ def _check_bounds(tree: Tree) -> None:
 
 def _array(values: list[Any], dtype: type[np.generic]) -> npt.NDArray[Any]:
     """Return a list of numbers as an array; an error where numbers have another type, or are not finite."""
-    allowed = {np.bool_: {bool}, np.float64: {float, int}}.get(dtype, {int})
+    allowed: set[type] = {bool} if dtype is np.bool_ else {float, int} if dtype is np.float64 else {int}
     if type(values) is not list or not allowed.issuperset(map(type, values)):
         raise TypeError
     made = np.array(values, dtype)
