@@ -472,7 +472,9 @@ class Comparisons(Sequence[Comparison]):
         return _text_table(*self._table(6))
 
     def _table(self, digits: int) -> tuple[list[str], list[list[str]]]:
-        header = ["measure", "system", "baseline", "difference", "interval", "win/tie/loss", "p rand", "p holm", "p t"]
+        header = ["measure", "system", "baseline", "difference", "interval", "win/tie/loss", "p rand"]
+        measures = [comparison.measure for comparison in self._comparisons]
+        is_adjusted = len(set(measures)) < len(measures)  # a single comparison of a measure needs no adjusted p
         rows = []
         for comparison in self._comparisons:
             test = comparison.randomization
@@ -485,11 +487,11 @@ class Comparisons(Sequence[Comparison]):
                     _interval(comparison.interval, digits),
                     f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
                     shown(None if test is None else test.p, ".4g"),
-                    shown(comparison.p_holm, ".4g"),
+                    *([shown(comparison.p_holm, ".4g")] if is_adjusted else []),
                     shown(comparison.p_t, ".4g"),
                 ]
             )
-        return header, rows
+        return [*header, *(["p holm"] if is_adjusted else []), "p t"], rows
 
 
 def _interval(ends: Interval | None, digits: int) -> str:

@@ -15,7 +15,7 @@ except ImportError as fault:
 
 from lmart.array_types import Float64Array
 from lmart.data.feature_names import QUERY_NAMES
-from lmart.data.from_python import as_floats, column_labels, is_masked, refuse_masked
+from lmart.data.from_python import as_floats, column_labels, is_masked, refuse_dask, refuse_masked
 from lmart.data.python_dataset import Dataset
 from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote, warn
@@ -251,6 +251,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         The number and names of features are kept, or held. A DataFrame stays what it is, so that its columns are read
         as `lmart.train` and `Model.predict` read them; columns without labels are those of `fit` in their order.
         """
+        for values, what in ((X, "X"), (y, "y")):
+            refuse_dask(values, what)  # which scikit-learn computes
         reset = y is not None
         found = column_labels(X, "X")
         if reset:

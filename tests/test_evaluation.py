@@ -244,7 +244,11 @@ def test_tables_for_latex_notebooks_and_terminals() -> None:
     assert lines[0].split() == ["system", "p@1", "map"] and lines[1].startswith("a_b")
     compared = both.compare()
     assert repr(compared).splitlines()[0].split()[:4] == ["measure", "system", "baseline", "difference"]
-    assert "p holm" in compared.to_latex() and "<table>" in compared._repr_html_()
+    assert "<table>" in compared._repr_html_()
+    assert "p holm" not in compared.to_latex()  # a single comparison of each measure needs no adjusted p
+    three = lmart.compare(Y, {"a": OLD, "b": NEW, "c": Y}, QID, metric="map")
+    for text in (three.to_latex(), repr(three), three._repr_html_()):
+        assert "p holm" in text
 
 
 @pytest.mark.peers

@@ -35,7 +35,11 @@ def is_masked(values: object) -> bool:
 
 
 def array_of(values: Any, what: str) -> npt.NDArray[Any]:
-    """Return lists or a column of a table as an array; an array as it is. ArrayError for lists of different lengths."""
+    """Return lists or a column of a table as an array; an array as it is.
+
+    ArrayError for lists of different lengths, and for what is on a cluster of Dask.
+    """
+    refuse_dask(values, what)
     if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):  # pandas, polars, pyarrow
         try:
             values = values.to_numpy()
@@ -168,9 +172,14 @@ def refuse_path(features: object, what: str = "X") -> None:
     """Raise ArrayError when features are the path of a file, or on a cluster of Dask."""
     if isinstance(features, str | bytes) or hasattr(features, "__fspath__"):
         raise ArrayError(f"{what} is a path; give lmart.read({str(features)!r})")
-    if type(features).__module__.partition(".")[0] in ("dask", "dask_expr"):
+    refuse_dask(features, what)
+
+
+def refuse_dask(values: object, what: str) -> None:
+    """Raise ArrayError for what Dask has yet to compute: an array of it would be computed here, in silence."""
+    if type(values).__module__.partition(".")[0] in ("dask", "dask_expr", "distributed"):
         how = "write it as Parquet for the commands with --dask, or give its .compute() if this process can hold it"
-        raise ArrayError(f"{what} is a Dask {type(features).__name__}; {how}")
+        raise ArrayError(f"{what} is a Dask {type(values).__name__}; {how}")
 
 
 def refuse_other_width(n_columns: int, others: Features, source: str) -> None:

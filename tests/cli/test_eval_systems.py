@@ -60,6 +60,13 @@ def test_a_system_has_the_name_that_it_is_given() -> None:
     assert "nowhere.txt: there is no such file" in refused(*given[:2], "--scores", "x=nowhere.txt")
 
 
+def test_the_facts_say_which_file_has_which_name() -> None:
+    given = two()
+    shown = call(*given[:2], "--scores", "old=worse.txt", "worse.txt", "worse.txt").stdout.splitlines()
+    files = [line.split()[1] for line in shown if line.startswith("scores ")]
+    assert files == ["old=worse.txt", "worse.txt", "worse.txt#2=worse.txt"]
+
+
 def test_systems_stand_in_the_order_of_the_command_line() -> None:
     data = graded()
     train(data, "model.json")

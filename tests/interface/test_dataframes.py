@@ -255,9 +255,31 @@ def test_arrays_and_float_columns_are_not_copied() -> None:
     assert np.shares_memory(rows.between(5, 10).values, X)
 
 
-def test_dask_is_refused_with_what_to_do() -> None:
+@pytest.mark.parametrize("lazy", ["X", "y", "qid", "weights", "init_scores", "positions"])
+def test_dask_is_refused_with_what_to_do(lazy: str) -> None:
     array = pytest.importorskip("dask.array")
-    model = lmart.train(DATA, trees=2)
-    for use in (lambda X: lmart.train(X, DATA.labels, DATA.qid), model.predict):
-        with pytest.raises(lmart.ArrayError, match=r"is a Dask Array; write it as Parquet .*compute\(\)"):
-            use(array.from_array(DATA.to_numpy()))
+    ones = np.ones(DATA.n_documents)
+    given: dict[str, Any] = {"X": DATA.to_numpy(), "y": DATA.labels, "qid": DATA.qid}
+    given |= {} if lazy in given else {lazy: ones}
+    given[lazy] = array.from_array(given[lazy])
+    refused = rf"^{lazy} is a Dask Array; write it as Parquet .*compute\(\)"
+    with pytest.raises(lmart.ArrayError, match=refused):
+        lmart.train(**given)
+    with pytest.raises(lmart.ArrayError, match=refused):
+        lmart.train(DATA, valid=lmart.Dataset(**given))
+
+
+def test_dask_is_refused_where_models_score_and_scores_are_measured() -> None:
+    array, dataframe = pytest.importorskip("dask.array"), pytest.importorskip("dask.dataframe")
+    lazy, ones = array.from_array(DATA.to_numpy()), array.from_array(np.ones(DATA.n_documents))
+    with pytest.raises(lmart.ArrayError, match=r"^features is a Dask Array; write it as Parquet"):
+        lmart.train(DATA, trees=1).predict(lazy)
+    with pytest.raises(lmart.ArrayError, match=r"^scores is a Dask Array; write it as Parquet"):
+        lmart.evaluate(DATA, ones)
+    frame = dataframe.from_dask_array(lazy[:, :1], columns=["a"])
+    with pytest.raises(lmart.ArrayError, match=r"^scores of 'a' is a Dask Series; write it as Parquet"):
+        lmart.evaluate(DATA, frame)
+    estimator = pytest.importorskip("lmart.sklearn").LambdaMARTRanker(trees=1)
+    for X, y, what in ((lazy, DATA.labels, "X"), (DATA.to_numpy(), ones, "y")):
+        with pytest.raises(lmart.ArrayError, match=f"^{what} is a Dask Array; write it as Parquet"):
+            estimator.fit(X, y, qid=DATA.qid)

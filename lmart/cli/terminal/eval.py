@@ -94,10 +94,7 @@ def _facts(result: EvaluationResult) -> list[tuple[str, str]]:
     lacks = any(system.counts.get("missing_queries") for system in result.systems)
     entries: list[tuple[str, str]] = [
         (result.data_kind, _shown_files(result.data)),
-        *(
-            (system.kind, _shown_file(system.path) + _coverage(system, len(result.query_ids)))
-            for system in result.systems
-        ),
+        *((system.kind, _named_file(system) + _coverage(system, len(result.query_ids))) for system in result.systems),
     ]
     if conventions.like is not None:
         entries.append(("like", conventions.like))
@@ -150,6 +147,12 @@ def _shown_files(paths: Sequence[str]) -> str:
 
 def _shown_file(path: str) -> str:
     return visible(input_name(path))
+
+
+def _named_file(system: SystemEvaluation) -> str:
+    """Return the file of a system, after the name that tables call it by, unless that is the end of the path."""
+    file = _shown_file(system.path)
+    return file if system.path.endswith(system.name) else f"{visible(system.name)}={file}"
 
 
 def _rows(report: EvaluationReport, summaries: dict[str, Summary] | None) -> list[tuple[str, str, str]]:
