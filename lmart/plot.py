@@ -93,23 +93,29 @@ def partial_dependence(
     return axes
 
 
-def history(report: Model | RunReport | str | os.PathLike[str], *, ax: Axes | None = None) -> Axes:
+def history(
+    report: Model | RunReport | str | os.PathLike[str], *, metric: str | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw the measure of each data set after each round, with a mark at the best round of validation sets.
 
     report : a model that was just trained, its `Model.history`, or the file of `lmart train --report`
+    metric : which of several measures; None: the first
     ax     : to draw on; None: on a new figure
 
     Each ranker of a model with several has a line for each set. DataError when the file is no report of a run,
-    ValueError when a model has no history.
+    ValueError when a model has no history, or the run did not measure `metric`.
     """
     run = report.history if isinstance(report, Model) else report
     if run is None:
         raise ValueError("the model has no history, as it is from a file; give the file of train --report")
     if not isinstance(run, RunReport):
         run = load_report(os.fsdecode(run))
+    metric = metric or run.metric
+    if metric not in run.metrics:
+        raise ValueError(f"the run did not measure {metric!r}, but {', '.join(run.metrics)}")
     axes = _axes(ax)
     for number, ranker in enumerate(run.rankers, 1):
-        for place, curve in enumerate(ranker.curves):
+        for place, curve in enumerate(ranker.curves_of(metric)):
             values = [np.nan if value is None else value for value in curve.values]
             label = curve.name if len(run.rankers) == 1 else f"{curve.name}, ranker {number}"
             style = DASHES[(number - 1) % len(DASHES)]
@@ -117,7 +123,7 @@ def history(report: Model | RunReport | str | os.PathLike[str], *, ax: Axes | No
             if place and curve.best is not None:
                 axes.plot(ranker.rounds[curve.best], values[curve.best], "o", color=line.get_color())
     axes.set_xlabel("round")
-    axes.set_ylabel(run.metric)
+    axes.set_ylabel(metric)
     axes.legend()
     return axes
 

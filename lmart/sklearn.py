@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, Self, cast
 
 import numpy as np
@@ -46,7 +47,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     Without query ids all rows are one query, which a UserWarning says. After `fit` there are `model_`, the lmart.Model;
     `n_features_in_`, and feature_names_in_ when X had names; `feature_importances_`, float64[n_features_in_];
     `n_iter_`, the number of rounds, and `best_iteration_`, of those whose trees the model holds; and `evals_result_`,
-    the measure of "training" and of "valid" (of several "valid[0]", ...) by name after each round, ranker by ranker.
+    the measures of "training" and of "valid" (of several "valid[0]", ...) by name after each round, ranker by ranker.
 
     For GroupKFold and GridSearchCV either `query_column` is given, or you tell scikit-learn to pass on `qid`:
 
@@ -164,11 +165,12 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         history = self.model_.history
         assert history is not None  # that of training
         self.n_iter_, self.best_iteration_ = history.rounds, history.best_round
-        measured: dict[str, list[float | None]] = {name: [] for name, _ in history.measures}
-        for ranker in history.rankers:
-            for curve in ranker.curves:
-                measured[curve.name] += curve.values
-        self.evals_result_ = {name: {history.metric: values} for name, values in measured.items()}
+        self.evals_result_: dict[str, dict[str, list[float | None]]] = {
+            name: {metric: [] for metric in history.metrics} for name, _ in history.measures
+        }
+        for ranker, metric in product(history.rankers, history.metrics):
+            for curve in ranker.curves_of(metric):
+                self.evals_result_[curve.name][metric] += curve.values
         return self
 
     def predict(self, X: object) -> Float64Array:

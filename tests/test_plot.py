@@ -91,6 +91,16 @@ def test_a_history_has_a_line_for_each_set_of_each_ranker(tmp_path: Path, axes: 
     assert len(lines) == 2 * 2 and axes.get_ylabel() == "ndcg@10"
 
 
+def test_each_of_several_measures_has_a_history(axes: Any) -> None:
+    history = lmart.train(lmart.read(SAMPLE), trees=4, rankers=1, metric="map,mrr").history
+    assert history is not None
+    lmart.plot.history(history, metric="mrr", ax=axes)
+    (curve,) = history.rankers[0].further["mrr"]
+    assert axes.get_ylabel() == "mrr" and list(axes.lines[0].get_ydata()) == list(curve.values)
+    with pytest.raises(ValueError, match="did not measure 'ndcg', but map, mrr"):
+        lmart.plot.history(history, metric="ndcg", ax=axes)
+
+
 @pytest.mark.parametrize(("call", "said"), [("tree", "trees of the model are 1 to 8"), ("feature", "no feature 'x'")])
 def test_what_is_not_there_is_refused(model: lmart.Model, call: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):

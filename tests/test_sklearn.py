@@ -298,5 +298,13 @@ def test_what_the_estimator_knows_of_its_training() -> None:
         ranker.best_iteration_ == 1 + int(np.argmax(np.array(curves["valid[0]"], np.float64))) == ranker.model_.n_trees
     )
     assert ranker.model_.history is not None
+    ranker.set_params(metric="map,mrr").fit(X, Y, QID, eval_set=valid)
+    assert [list(curves) for curves in ranker.evals_result_.values()] == [["map", "mrr"]] * 2
+    assert ranker.model_.history is not None
+    frame = ranker.model_.history.to_dataframe()
+    assert list(frame)[3:] == ["training", "valid", "training mrr", "valid mrr"]
+    assert frame["valid mrr"].tolist() == ranker.evals_result_["valid"]["mrr"]
+    ranker.set_params(metric="ndcg@10").fit(X, Y, QID, eval_set=[valid, valid])
+    assert ranker.model_.history is not None
     frame = ranker.model_.history.to_dataframe()
     assert frame["valid[0]"].tolist() == curves["valid[0]"] and frame["kept"].sum() == ranker.best_iteration_

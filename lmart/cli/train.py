@@ -48,7 +48,7 @@ Examples:
     epilog=EPILOG,
 )
 @group("files", TrainFiles)
-@group("settings", TrainSettings, metric={"type": MeasureType()}, monotone={"is_list": is_list})
+@group("settings", TrainSettings, metric={"type": MeasureType(), "is_list": bool}, monotone={"is_list": is_list})
 @group("metadata_files", MetadataFiles)
 @group("selection", SelectionOptions)
 @cluster_options(

@@ -413,7 +413,7 @@ class TrainRequest:
     def checked(self, cluster: ClusterOptions) -> TrainRequest:
         """Return the request in standard form; a usage or settings error when options do not go together."""
         settings, metadata_files = self.settings, self.metadata_files
-        settings = replace(settings, metric=str(settings.measure))
+        settings = replace(settings, metric=",".join(map(str, settings.measures)))
         path = self.constraints_file
         if path and ":" in path and not os.path.exists(path):
             raise click.UsageError(f"--monotone {quote(path)} is neither a list FEATURE:+1,FEATURE:-1,... nor a file")

@@ -22,7 +22,7 @@ from lmart.data.dataset import RankingDataset
 from lmart.errors import counted
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.results.scores import write_scores
-from lmart.reports import run_report
+from lmart.reports import narration, run_report
 from lmart.reports.run_report import RunRecord
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.importance import importance_by_name, split_importance
@@ -122,7 +122,7 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
 def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
     """Report what was read, and the settings that were resolved by it."""
     train_set, positions = inputs.train_set, inputs.metadata.positions
-    console.notice(training.describe(train_set, settings.sampling_rate))
+    console.notice(narration.describe(train_set, settings.sampling_rate))
     training.report_automatic(request.settings, settings, request.selection.tunes, console)
     if settings.recorded.largest_label is not None:
         console.notice(f"err stops with probability {run_report.stopping_probability(settings)} in all of the data")
@@ -163,16 +163,16 @@ def fit(
     valid = request.files.valid
     run = _start(inputs, settings, pool)
     if run.continuation is not None:
-        console.notice(training.continuing(run.continuation, run.differences))
+        console.notice(narration.continuing(run.continuation, run.differences))
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
     training.warn_before_training(run, inputs.train_set, request.metadata_files.weights is not None, console)
     if run.start is not None:
-        measures = training.measures_by_set(run.start.training, run.start.validation, valid)
+        measures = narration.with_training(run.start.training_measures, run.start.validation_measures, valid)
         starts = {"the model": run.continuation, "the initial scores": request.metadata_files.init_scores}
         started = " and ".join(what for what, report in starts.items() if report is not None)
-        console.notice(f"{started} alone: {settings.measure} {measures}")
+        console.notice(f"{started} alone: {measures}")
     start = run.start.validation[0] if run.start is not None and run.start.validation else None
     with console.progress(settings.trees) as progress:
         shown = RoundProgress(progress, settings, valid, start)
@@ -292,7 +292,7 @@ def report_result(
 ) -> None:
     """Report what was written, after all outputs are complete."""
     files = request.files
-    console.notice(training.summary(fitted.result, fitted.settings, files.valid, files.out, seconds))
+    console.notice(narration.summary(fitted.result, files.valid, files.out, seconds))
     if fitted.refitted is not None:
         console.notice("measures are of the model before --refit: no data is left to measure the one that was written")
     if request.metadata_files.init_scores is not None:

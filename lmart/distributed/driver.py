@@ -23,6 +23,7 @@ from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, Learner, feature_directions, without_trees
 from lmart.training.grower import GrownTree, GrowParams, Histograms, Units
 from lmart.training.linear import NO_SUMS, GradientSums, sums_of_root
+from lmart.training.measured import Measures
 from lmart.training.objectives import Gradients
 from lmart.training.scores import SPREAD_SCALES, KeptScores, spread_of_squares
 from lmart.training.tree_round import draw_features, join_magnitudes, scale_for, sum_magnitudes, threshold_of
@@ -77,11 +78,11 @@ def _warnings_of(validation_set: JoinedSet, found: Sequence[QueriesFound]) -> li
 
 
 class ShardedScores:
-    """The scores of a data set in shards, and its measure."""
+    """The scores of a data set in shards, and its measures."""
 
     def __init__(self, shards: Actors, number: int) -> None:
         self._shards, self._number = shards, number
-        self._sums: list[MeasureSums] | None = None  # of the current scores, if they are known
+        self._sums: list[dict[str, MeasureSums]] | None = None  # of the current scores, if they are known
 
     def restart(self) -> None:
         """Set the scores to the initial scores."""
@@ -100,14 +101,18 @@ class ShardedScores:
             self._sums = None
             self._shards.call("add", self._number, grown, None)
 
-    def measure(self) -> float | None:
-        """Return the measure of the data set at its current scores; None when no query counts."""
+    def measure(self) -> Measures:
+        """Return the measures of the data set at its current scores."""
         if self._sums is None:
             self._sums = self._shards.call("measure", self._number, 0)
+        return {name: self._mean(name) for name in self._sums[0]}
+
+    def _mean(self, name: str) -> float | None:
+        """Return the mean of a measure; None when no query counts."""
         try:
-            return _mean(self._sums)
+            return _mean([sums[name] for sums in self._sums or ()])
         except OverflowError:  # of dcg only; a power of two changes no digit
-            scaled = _mean(self._shards.call("measure", self._number, OVERFLOW_SHIFT))
+            scaled = _mean([sums[name] for sums in self._shards.call("measure", self._number, OVERFLOW_SHIFT)])
             return None if scaled is None else scaled * 2.0**-OVERFLOW_SHIFT
 
     def keep(self, number: int, copied: bool) -> KeptScores:

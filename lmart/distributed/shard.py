@@ -185,7 +185,6 @@ class Shard(LinkedActor):
         self._watched = [self._training, *self._validation]
         shares = [weight_exponent(of_set.weights) for _, of_set in sets]
         self._exponents = list(zip(shares, exponents, strict=True))
-        self._measure = str(settings.measure)
         of_trees = self._objectives[: len(settings.rankers)]
         idle = [objective.n_queries_without_pairs() for objective in of_trees]
         return idle, any(objective.can_learn() for objective in of_trees)
@@ -202,17 +201,17 @@ class Shard(LinkedActor):
 
     # scores and measures
 
-    def measure(self, number: int, shift: int) -> MeasureSums:
-        """Return the sums behind the measure of a set, the training set being 0; values are multiplied by 2^shift."""
+    def measure(self, number: int, shift: int) -> dict[str, MeasureSums]:
+        """Return the sums behind the measures of a set, the training set being 0; values are multiplied by 2^shift."""
         watched = self._watched[number]
         with source_named(watched.source):
-            return measure_sums(watched, watched.evaluator, self._measure, self._exponents[number], shift)
+            return measure_sums(watched, watched.evaluator, self._exponents[number], shift)
 
     def restart(self, number: int) -> None:
         """Set the scores of a set to the initial scores."""
         self._watched[number].restart()
 
-    def add(self, number: int, grown: GrownTree, shift: int | None) -> MeasureSums | None:
+    def add(self, number: int, grown: GrownTree, shift: int | None) -> dict[str, MeasureSums] | None:
         """Add the leaf values of a tree to the scores of a set; with a shift, return the sums as `measure` does."""
         (self._training if number == 0 else self._validation[number - 1]).add(grown)
         return None if shift is None else self.measure(number, shift)

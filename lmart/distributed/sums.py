@@ -146,17 +146,22 @@ def weight_exponent(weights: Float64Array | None) -> int:
 
 
 def measure_sums(
-    watched: LocalScores, evaluator: Evaluator, measure: str, exponents: tuple[int, int], shift: int
-) -> MeasureSums:
-    """Return the sums behind the mean of a measure over the queries of a shard, its values multiplied by 2^shift.
+    watched: LocalScores, evaluator: Evaluator, exponents: tuple[int, int], shift: int
+) -> dict[str, MeasureSums]:
+    """Return the sums behind the mean of each measure over a shard's queries, its values multiplied by 2^shift.
 
     exponents : powers of two that the largest weight is below, of the shard and of all shards
     """
-    values = evaluator.evaluate(watched.scores).per_query[measure]
+    per_query = evaluator.evaluate(watched.scores).per_query
+    return {name: _sums(values, evaluator.weights, exponents, shift) for name, values in per_query.items()}
+
+
+def _sums(values: Float64Array, given: Float64Array | None, exponents: tuple[int, int], shift: int) -> MeasureSums:
+    """Return the sums of the values of queries, float64[n_queries], with the weights that are given."""
     counts = ~np.isnan(values)
-    weights = np.ones(len(values)) if evaluator.weights is None else evaluator.weights
+    weights = np.ones(len(values)) if given is None else given
     weights = np.ldexp(weights, exponents[0] - exponents[1])[counts]
-    products = values[counts] * weights if evaluator.weights is not None else values[counts]
+    products = values[counts] * weights if given is not None else values[counts]
     try:
         of_values = exact_sum(np.ldexp(products, shift).tolist())
     except OverflowError:

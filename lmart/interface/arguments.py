@@ -106,7 +106,7 @@ def settings_of(keywords: Mapping[str, Any], others: Sequence[str] = ()) -> Trai
         values[name] = _value(name, value)
     settings = TrainSettings(**values)
     constraints = str(MonotoneConstraints.parse(settings.monotone))
-    return replace(settings, metric=str(settings.measure), monotone=constraints)
+    return replace(settings, metric=",".join(map(str, settings.measures)), monotone=constraints)
 
 
 def _value(name: str, value: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lmart.errors import OutputError, needs_package, visible
 from lmart.reports.html_parts import text
 from lmart.reports.page_content import CutoffCurve, Distribution
-from lmart.reports.run_report import RankerRun
+from lmart.reports.run_report import Curve, RankerRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,9 +170,9 @@ def distribution_chart(distribution: Distribution, number: int) -> Chart:
     return _chart(draw, title, number, 2.4 if n == 1 else 0.4 + 1.3 * n, n)
 
 
-def learning_chart(run: RankerRun, metric: str, number: int, title: str) -> Chart:
-    """Return the learning curves of a ranker, a line for each data set, with the last round that was kept."""
-    shown = [curve for curve in run.curves if any(value is not None for value in curve.values)]
+def learning_chart(run: RankerRun, curves: Sequence[Curve], metric: str, number: int, title: str) -> Chart:
+    """Return learning curves of a ranker, a line for each data set, with the last round that was kept."""
+    shown = [curve for curve in curves if any(value is not None for value in curve.values)]
 
     def draw(axes: Axes) -> None:
         """Draw the lines and the mark."""

@@ -21,7 +21,7 @@ from lmart.reports.charts import (
 from lmart.reports.html_parts import Cell, embedded, facts, folded, interval, number, section, shown, table, text
 from lmart.reports.model_summary import FeatureImportance
 from lmart.reports.page_content import Distribution, PageContent
-from lmart.reports.run_report import RankerRun, RunReport
+from lmart.reports.run_report import Curve, RankerRun, RunReport
 from lmart.reports.verdict import is_best_beyond_chance, is_beyond_chance, main_measure, verdict
 
 MOST_COLUMNS = 4  # systems that stand beside each other, not below
@@ -434,7 +434,8 @@ def _run_facts(run: RunReport, path: str) -> str:
         entries.append(("trained on", ", ".join(map(str, data))))
     kept, grown = sum(ranker.trees for ranker in run.rankers), sum(len(ranker.rounds) for ranker in run.rankers)
     entries.append(("trees", f"{kept:,} of {counted(grown, 'round')}, {counted(len(run.rankers), 'ranker')}"))
-    entries += [(run.metric, f"{shown(value)} on {name}") for name, value in run.measures]
+    for metric, measures in {run.metric: run.measures, **run.further}.items():
+        entries += [(metric, f"{shown(value)} on {name}") for name, value in measures]
     changed = (f"{name.replace('_', '-')} {value}" for name, value in run.changed.items())
     entries.append(("settings", ", ".join(changed) or "the defaults"))
     seconds = run.content.get("seconds")
@@ -453,18 +454,21 @@ def _curves(run: RunReport, charts: _Charts) -> str:
             continue
         several = f" {place} of {len(run.rankers)}" if len(run.rankers) > 1 else ""
         title = f"Learning curves of ranker{several}: {ranker.objective}, {ranker.tree} trees"
-        chart = learning_chart(ranker, run.metric, charts.next(), title)
-        made.append(charts.figure(chart, folded("The numbers of this chart", _curve_table(ranker, run.metric, place))))
+        for number_of_measure, metric in enumerate(run.metrics, 1):
+            curves = ranker.curves_of(metric)
+            chart = learning_chart(ranker, curves, metric, charts.next(), title)
+            key = f"curve-{place}" + (f"-{number_of_measure}" if number_of_measure > 1 else "")
+            numbers = _curve_table(ranker, curves, metric, key)
+            made.append(charts.figure(chart, folded("The numbers of this chart", numbers)))
     return f'<div class="charts">\n{"".join(made)}</div>\n'
 
 
-def _curve_table(ranker: RankerRun, metric: str, place: int) -> str:
+def _curve_table(ranker: RankerRun, curves: Sequence[Curve], metric: str, key: str) -> str:
     rows = [
-        [f"{ranker.rounds[k]:,}", *(number(curve.values[k]) for curve in ranker.curves)]
-        for k in range(len(ranker.rounds))
+        [f"{ranker.rounds[k]:,}", *(number(curve.values[k]) for curve in curves)] for k in range(len(ranker.rounds))
     ]
     caption = f"{metric} after each round; {ranker.trees:,} kept"
-    return table(caption, ["round", *(curve.name for curve in ranker.curves)], rows, f"curve-{place}")
+    return table(caption, ["round", *(curve.name for curve in curves)], rows, key)
 
 
 def _importance(features: Sequence[FeatureImportance], n_rankers: int) -> str:

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmart.errors import DataError, LmartError, counted, load_package, quote, visible
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from lmart.data.dataset import DataSize
     from lmart.data.metadata import Positions
     from lmart.settings.resolved import ResolvedSettings
-    from lmart.training.cross_validation import CrossValidation
+    from lmart.training.cross_validation import CrossValidation, FurtherMeasure
+    from lmart.training.measured import Measures
     from lmart.training.rankers import RoundReport
     from lmart.training.search_space import Dimension
     from lmart.training.train_result import TrainResult
@@ -43,12 +44,12 @@ class RunRecord:
 
     seconds  : by stage
     rounds   : each round of the run
-    training : the measure of the training set after each round; empty when there is no report
+    training : the measures of the training set after each round; empty when there is no report
     """
 
     seconds: dict[str, float] = field(default_factory=dict)
     rounds: list[RoundReport] = field(default_factory=list)
-    training: list[float | None] = field(default_factory=list)
+    training: list[Measures] = field(default_factory=list)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -61,7 +62,7 @@ class RunRecord:
         """Add a round."""
         self.rounds.append(report)
         if in_detail:
-            self.training.append(report.measure_training())
+            self.training.append(report.measure_all())
 
 
 def run_entries(
@@ -109,16 +110,30 @@ def _first_entries(
         "metric": str(settings.measure),
         "sample": result.sampling_rate,
         "rounds": [
-            {"ranker": line.ranker, "round": line.round, "training": value, "validation": list(line.validation)}
-            for line, value in zip(record.rounds, record.training, strict=True)
+            {"ranker": line.ranker, "round": line.round} | _measured(line.validation_measures, of_training)
+            for line, of_training in zip(record.rounds, record.training, strict=True)
         ],
         "stopped": result.stopped,
         "best_round": result.n_trees,
         "rankers": _rankers_of(result),
-        "training": result.training,
-        "validation": list(result.validation),
+        **_measured(result.validation_measures, result.training_measures),
         "importance": importance_by_name(result.ensemble, split_importance(result.ensemble)),
     }
+
+
+def _measured(validation: Sequence[Measures], training: Measures | None = None) -> dict[str, Any]:
+    """Return the entries of measures of data sets: the first measure, and further ones by name if there are any."""
+    sets = [*([] if training is None else [training]), *validation]
+    if not sets:
+        return {"validation": []}
+
+    def entries(name: str) -> dict[str, Any]:
+        """Return the entries of one measure."""
+        of_training = {} if training is None else {"training": training[name]}
+        return of_training | {"validation": [of_set[name] for of_set in validation]}
+
+    first, *further = sets[0]
+    return entries(first) | ({"further": {name: entries(name) for name in further}} if further else {})
 
 
 def _rankers_of(result: TrainResult) -> list[dict[str, Any]]:
@@ -137,7 +152,7 @@ def _rankers_of(result: TrainResult) -> list[dict[str, Any]]:
                 "trees": ranker.trees,
                 "rounds": ranker.rounds,
                 "stopped": ranker.stopped,
-                "validation": list(ranker.validation),
+                **_measured(ranker.validation_measures),
             }
         )
         first += ranker.trees
@@ -153,9 +168,10 @@ def _optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[s
     """Return the entries of --report that only some runs have: linear ranker, initial scores, label scale of err."""
     entries: dict[str, Any] = {}
     if result.linear is not None:
-        entries["linear"] = asdict(result.linear) | {"validation": list(result.linear.validation)}
+        linear = result.linear
+        entries["linear"] = {"weight": linear.weight, "trees": linear.trees, **_measured(linear.validation_measures)}
     if result.start is not None:
-        entries["start"] = {"training": result.start.training, "validation": list(result.start.validation)}
+        entries["start"] = _measured(result.start.validation_measures, result.start.training_measures)
     if settings.uses_label_scale:
         entries["err"] = stopping_probability(settings)
     return entries
@@ -194,8 +210,24 @@ def folds_entry(crossed: CrossValidation, level: float) -> dict[str, Any]:
             for number, fold in enumerate(crossed.folds, 1)
         ],
         "curve": crossed.curve.tolist(),
+        **(
+            {"further": {name: _further_entry(found) for name, found in crossed.further.items()}}
+            if crossed.further
+            else {}
+        ),
         "fold_of_query": (crossed.fold_of_query + 1).tolist(),
         "warnings": list(crossed.warnings),
+    }
+
+
+def _further_entry(found: FurtherMeasure) -> dict[str, Any]:
+    """Return the entry of a further measure over folds."""
+    return {
+        "mean": _or_none(found.mean),
+        "interval": None if found.interval is None else list(found.interval),
+        "standard_error_over_queries": found.standard_error,
+        "folds": [_or_none(value) for value in found.measures],
+        "curve": [_or_none(value) for value in found.curve.tolist()],
     }
 
 
@@ -244,6 +276,8 @@ class RankerRun:
 
     first_tree : number of the first of them in the model, from 1; None when there is none
     stopped    : 'trees', 'early' or 'split'
+    curves     : of the first measure, a curve for each data set
+    further    : the same of further measures, by name
     """
 
     objective: str
@@ -255,6 +289,11 @@ class RankerRun:
     stopped: str
     rounds: tuple[int, ...]
     curves: tuple[Curve, ...]
+    further: Mapping[str, tuple[Curve, ...]] = field(default_factory=dict)
+
+    def curves_of(self, metric: str) -> tuple[Curve, ...]:
+        """Return the curves of a further measure, or of the first."""
+        return self.further.get(metric, self.curves)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,11 +301,12 @@ class RunReport:
     """How the training of a model went: `Model.history`, and the file of `lmart train --report`.
 
     content    : the report as JSON values, as lmart-report(5) describes them
-    metric     : the measure of all curves
+    metric     : the measure of `measures` and of the curves of rankers: the first, which decides
     rankers    : in the order of training
     measures   : measure of the whole model by set: training, then each validation file
     importance : features that are split on, the most important first; None in reports without it
     changed    : settings that differ from the defaults
+    further    : `measures` of the further measures, by name
 
     >>> import lmart
     >>> data, valid = lmart.read("data/sample/train.svm"), lmart.read("data/sample/vali.svm")
@@ -284,6 +324,12 @@ class RunReport:
     measures: tuple[tuple[str, float | None], ...]
     importance: tuple[FeatureImportance, ...] | None
     changed: dict[str, Any]
+    further: Mapping[str, tuple[tuple[str, float | None], ...]] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> list[str]:
+        """All measures, the first first."""
+        return [self.metric, *self.further]
 
     @property
     def best_round(self) -> int:
@@ -321,7 +367,12 @@ class RunReport:
             "metric": self.metric,
             "data": self.content.get("data"),
             "files": self.content.get("files"),
-            "measures": [{"set": name, "value": value} for name, value in self.measures],
+            "measures": _set_values(self.measures),
+            **(
+                {"further": {name: _set_values(values) for name, values in self.further.items()}}
+                if self.further
+                else {}
+            ),
             "stopped": self.content.get("stopped"),
             "settings": self.content["settings"],
             "changed_settings": self.changed,
@@ -337,14 +388,16 @@ class RunReport:
     def table(self) -> tuple[list[str], list[list[object]]]:
         """Return the curves as the header and the rows of a table: a row a round, with 1 where the model has its tree.
 
-        None stands where no query counts.
+        None stands where no query counts. Columns of further measures have their names behind those of the sets.
         """
-        names = [curve.name for curve in self.rankers[0].curves] if self.rankers else []
+        names = [name for name, _ in self.measures] if self.rankers else []
+        names += [f"{name} {metric}" for metric in self.further for name in names]
         rows: list[list[object]] = []
         for number, ranker in enumerate(self.rankers, 1):
             for place, round_number in enumerate(ranker.rounds):
                 kept = int(place < ranker.trees)
-                rows.append([number, round_number, kept, *(curve.values[place] for curve in ranker.curves)])
+                curves = (curve for metric in self.metrics for curve in ranker.curves_of(metric))
+                rows.append([number, round_number, kept, *(curve.values[place] for curve in curves)])
         return numbered(["ranker", "round", "kept", *names]), rows
 
 
@@ -393,30 +446,51 @@ def _read(document: Mapping[str, Any]) -> RunReport:
     validation = _checked(_checked(document, "files", dict), "validation", list)
     names = ["training", *map(str, validation)]
     rounds = _checked(document, "rounds", list)
+    further = [*_checked(document, "further", dict)] if "further" in document else []
     rankers = [
         _ranker(
-            found, number, [line for line in rounds if isinstance(line, dict) and line.get("ranker") == number], names
+            found,
+            number,
+            [line for line in rounds if isinstance(line, dict) and line.get("ranker") == number],
+            names,
+            further,
         )
         for number, found in enumerate(_checked(document, "rankers", list), 1)
     ]
     if sum(len(ranker.rounds) for ranker in rankers) != len(rounds):
         raise _Damage("'rounds' holds one of no ranker")
-    measures = [_measure(document, "training"), *_measures(document, len(validation))]
+
+    def of_sets(name: str | None = None) -> tuple[tuple[str, float | None], ...]:
+        """Return the first measure of each set, or a further one."""
+        return tuple(zip(names, _values(document, len(names), name), strict=True))
+
     return RunReport(
         document,
         visible(str(document["metric"])),
         tuple(rankers),
-        tuple(zip(names, measures, strict=True)),
+        of_sets(),
         _importance(document.get("importance")),
         changed_settings(settings),
+        {visible(name): of_sets(name) for name in further},
     )
 
 
-def _ranker(content: object, number: int, rounds: Sequence[Mapping[str, Any]], names: Sequence[str]) -> RankerRun:
-    """Return how a ranker went."""
+def _ranker(
+    content: object,
+    number: int,
+    rounds: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    further: Sequence[str],
+) -> RankerRun:
+    """Return how a ranker went; `names` of sets, `further` measures."""
     if not isinstance(content, dict):
         raise _Damage(f"ranker {number} is not an object")
-    values = [[_measure(entry, "training"), *_measures(entry, len(names) - 1)] for entry in rounds]
+
+    def curves(name: str | None = None) -> tuple[Curve, ...]:
+        """Return the curves of the first measure, or of a further one."""
+        values = [_values(entry, len(names), name) for entry in rounds]
+        return tuple(Curve(of_set, tuple(row[place] for row in values)) for place, of_set in enumerate(names))
+
     numbers = [_checked(entry, "round", int) for entry in rounds]
     trees = _checked(content, "trees", int)
     if not 0 <= trees <= len(numbers):
@@ -431,7 +505,8 @@ def _ranker(content: object, number: int, rounds: Sequence[Mapping[str, Any]], n
         first if isinstance(first, int) else None,
         _checked(content, "stopped", str),
         tuple(numbers),
-        tuple(Curve(name, tuple(row[place] for row in values)) for place, name in enumerate(names)),
+        curves(),
+        {visible(name): curves(name) for name in further},
     )
 
 
@@ -441,6 +516,13 @@ def _checked(entries: Mapping[str, Any], key: str, kind: type | tuple[type, ...]
     if not isinstance(value, kind) or isinstance(value, bool):
         raise _Damage(f"{quote(key)} is {'missing' if key not in entries else 'not what it must be'}")
     return value
+
+
+def _values(entries: Mapping[str, Any], n: int, name: str | None) -> list[float | None]:
+    """Return the first measure of n data sets, or a further one."""
+    if name is not None:
+        entries = _checked(_checked(entries, "further", dict), name, dict)
+    return [_measure(entries, "training"), *_measures(entries, n - 1)]
 
 
 def _measures(entries: Mapping[str, Any], n: int) -> list[float | None]:
@@ -481,6 +563,14 @@ def _importance_to_json(importance: FeatureImportance) -> dict[str, Any]:
     return {"feature": importance.feature, "gain_share": importance.gain_share, "splits": importance.splits}
 
 
+def _set_values(values: Sequence[tuple[str, float | None]]) -> list[dict[str, Any]]:
+    return [{"set": name, "value": value} for name, value in values]
+
+
+def _curves_to_json(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+    return [{"set": curve.name, "values": list(curve.values)} for curve in curves]
+
+
 def _ranker_to_json(ranker: RankerRun) -> dict[str, Any]:
     return {
         "objective": ranker.objective,
@@ -491,5 +581,10 @@ def _ranker_to_json(ranker: RankerRun) -> dict[str, Any]:
         "trees": ranker.trees,
         "stopped": ranker.stopped,
         "rounds": list(ranker.rounds),
-        "curves": [{"set": curve.name, "values": list(curve.values)} for curve in ranker.curves],
+        "curves": _curves_to_json(ranker.curves),
+        **(
+            {"further": {name: _curves_to_json(curves) for name, curves in ranker.further.items()}}
+            if ranker.further
+            else {}
+        ),
     }

@@ -70,7 +70,7 @@ class ResolvedSettings:
     rankers     : the settings of each ranker, in the order of training; the model is their mean
     trees       : most trees of all rankers together
     patience    : trees without a better measure after which to stop; None: no early stopping
-    measure     : for validation and early stopping
+    measures    : of all sets; the first decides
     linear      : weight of a linear ranker in the mean, 0 for none
     shares_trees : each ranker may grow all trees that those before it left, and the last rankers may not be trained
     """
@@ -80,10 +80,15 @@ class ResolvedSettings:
     rankers: tuple[RankerSettings, ...]
     trees: int
     patience: int | None
-    measure: Measure
+    measures: tuple[Measure, ...]
     constraints: MonotoneConstraints
     linear: float = 0.0
     shares_trees: bool = False
+
+    @property
+    def measure(self) -> Measure:
+        """The measure that decides: on early stopping, folds and trials."""
+        return self.measures[0]
 
     def of_first_ranker(self) -> ResolvedSettings:
         """Return the settings that train the first ranker alone, with all trees."""
@@ -123,13 +128,14 @@ class ResolvedSettings:
 
     @property
     def uses_label_scale(self) -> bool:
-        """Whether the measure or an objective has stopping probabilities, which need the largest label."""
-        return _uses_label_scale(self.measure, tuple(ranker.objective for ranker in self.rankers))
+        """Whether a measure or an objective has stopping probabilities, which need the largest label."""
+        return _uses_label_scale(self.measures, tuple(ranker.objective for ranker in self.rankers))
 
     @property
     def uses_gain(self) -> bool:
-        """Whether the measure or an objective goes by the gains of labels, not by their order alone."""
-        return self.measure.kind.uses_gain or any(ranker.objective.relevance == "gain" for ranker in self.rankers)
+        """Whether a measure or an objective goes by the gains of labels, not by their order alone."""
+        of_measures = any(measure.kind.uses_gain for measure in self.measures)
+        return of_measures or any(ranker.objective.relevance == "gain" for ranker in self.rankers)
 
     @property
     def binary_relevance(self) -> bool:
@@ -152,10 +158,10 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     plan = plan_rankers(settings, facts)
     varied, n_rankers = plan.variations(), plan.n_rankers
     trees, further = (settings.trees, 0) if plan.shares_trees else divmod(settings.trees, n_rankers)
-    measure, kinds = settings.measure, tuple(OBJECTIVES[variation.objective] for variation in varied)
+    measures, kinds = settings.measures, tuple(OBJECTIVES[variation.objective] for variation in varied)
     given = largest = None
-    if _uses_label_scale(measure, kinds):
-        given = measure.largest_label or settings.largest_label
+    if _uses_label_scale(measures, kinds):
+        given = next((measure.largest_label for measure in measures if measure.largest_label), settings.largest_label)
         largest = given or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
     rankers = tuple(
         RankerSettings(
@@ -189,7 +195,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
         rankers=rankers,
         trees=settings.trees,
         patience=settings.early_stop or None,
-        measure=measure,
+        measures=measures,
         constraints=MonotoneConstraints.parse(settings.monotone),
         linear=linear,
         shares_trees=plan.shares_trees,
@@ -208,10 +214,10 @@ def _of_one_ranker(settings: TrainSettings, variation: Variation, facts: DataFac
     return replace(settings, rankers=1, **filled)  # type: ignore[arg-type]
 
 
-def _uses_label_scale(measure: Measure, objectives: tuple[ObjectiveKind, ...]) -> bool:
-    """Return whether the measure or an objective has stopping probabilities, which need the largest label."""
+def _uses_label_scale(measures: tuple[Measure, ...], objectives: tuple[ObjectiveKind, ...]) -> bool:
+    """Return whether a measure or an objective has stopping probabilities, which need the largest label."""
     in_objective = any(kind.relevance == "stopping probability" for kind in objectives)
-    return in_objective or measure.kind.uses_label_scale
+    return in_objective or any(measure.kind.uses_label_scale for measure in measures)
 
 
 def automatic_leaves(n_queries: int, form: TreeForm) -> int:

@@ -118,7 +118,11 @@ class TrainSettings:
         "A table G0,G1,... has the gains of the labels from 0 up.",
     )
     metric: str = declared(
-        "ndcg@10", "Measure to log, validate and stop by.", "`lmart eval --help` lists them.", metavar="MEASURE"
+        "ndcg@10",
+        "Measures to log, validate and stop by.",
+        "`lmart eval --help` lists them. Of several, separated by commas, all are shown and reported, and the first "
+        "decides on --early-stop, --folds and --tune.",
+        metavar="MEASURES",
     )
     early_stop: int = declared(
         0,
@@ -188,18 +192,21 @@ class TrainSettings:
 
     @property
     def measure(self) -> Measure:
-        """The measure with the gain of these settings; SettingsError when `metric` is not one measure."""
+        """The first of the measures, which decides."""
+        return self.measures[0]
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures with the gain of these settings; SettingsError when `metric` names none that may be trained."""
         from lmart.measures.conventions import Conventions
         from lmart.measures.measure import parse_measures
 
-        measure, *more = parse_measures(self.metric, Conventions(gain=self.gain))
-        if more:
-            raise SettingsError(f"metric takes one measure here, not the list {quote(self.metric)}")
-        if not measure.kind.is_trained:
-            raise SettingsError(
-                f"nothing can be trained for {quote(self.metric)}; use another measure, such as ndcg@10"
-            )
-        return measure
+        measures = parse_measures(self.metric, Conventions(gain=self.gain))
+        for measure in measures:
+            if not measure.kind.is_trained:
+                what = f"nothing can be trained for {quote(str(measure))}"
+                raise SettingsError(f"{what}; use another measure, such as ndcg@10")
+        return measures
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
@@ -297,7 +304,7 @@ def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:
             continue
         if name != "gain":
             warnings.append(f"--{name} has no effect on --objective {settings.objective}")
-        elif not settings.measure.kind.uses_gain:
+        elif not any(measure.kind.uses_gain for measure in settings.measures):
             warnings.append(
                 f"--gain has no effect on --objective {settings.objective} and --metric {settings.metric}; "
                 "it is kept in the model for lmart eval"

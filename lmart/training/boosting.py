@@ -34,6 +34,7 @@ from lmart.training.linear import (
     most_nodes,
     step_trees,
 )
+from lmart.training.measured import Measures, deciding
 from lmart.training.rankers import (
     LocalFitting,
     RankerTraining,
@@ -155,7 +156,7 @@ class BoostingRun:
         self.n_idle_queries, self.can_learn = learner.n_idle_queries, learner.can_learn
         self.warnings = learner.warnings
         has_start = learner.given_start or continuation is not None
-        self.start = Start(self._training.measure(), self.measure_validation()) if has_start else None
+        self.start = Start(self.measure_validation(), self._training.measure()) if has_start else None
         self._trained: list[TrainedRanker] = []
         self._started, self._binning_done = started, time.perf_counter()
 
@@ -167,8 +168,8 @@ class BoostingRun:
             [] if before is None else before.differences(self.settings.recorded, self.empty, self._learner.given_start)
         )
 
-    def measure_validation(self) -> tuple[float | None, ...]:
-        """Return the measure of each validation set at its current scores."""
+    def measure_validation(self) -> tuple[Measures, ...]:
+        """Return the measures of each validation set at its current scores."""
         return tuple(data.measure() for data in self._validation_sets)
 
     def rounds(self, log: TreeLog | None = None) -> Iterator[RoundReport]:
@@ -204,7 +205,7 @@ class BoostingRun:
         linear = None
         if len(rankers) == 1 and not steps:
             (ranker,) = rankers
-            trees, validation = [grown.tree for grown in ranker.trees], ranker.validation
+            trees, validation = [grown.tree for grown in ranker.trees], ranker.validation_measures
             self._training.put_back(ranker.scores)
         else:
             weighted = self._weighted(rankers)
@@ -227,8 +228,8 @@ class BoostingRun:
             sampling_rate=self.settings.sampling_rate,
             rankers=tuple(map(_summary, self._trained)),
             linear=linear,
-            training=self._training.measure(),
-            validation=validation,
+            training_measures=self._training.measure(),
+            validation_measures=validation,
             start=self.start,
             scores=self._final_scores(),
             position_bias=self._trained[0].position_bias if self._trained else np.zeros(0),
@@ -295,12 +296,12 @@ class BoostingRun:
             trees = [_weighted_tree(grown, linear_factors(weight, (), has_start)[0]) for grown in trees]
         self._add_up(trees)
         if not has_start and own:
-            weight = guarded_weight(weight, own[0], self.measure_validation()[0])
+            weight = guarded_weight(weight, deciding(own[0]), deciding(self.measure_validation()[0]))
         spreads = training.spreads([training.keep(len(self._trained) + 2, copied=False), own_scores])
         _, factor = linear_factors(weight, spreads, has_start)
         scaled = [_weighted_tree(grown, factor) for grown in steps] if factor else []
         self._add_up(scaled, anew=False)
-        return [*trees, *scaled], LinearSummary(weight, len(scaled), own)
+        return [*trees, *scaled], LinearSummary(own, weight, len(scaled))
 
     def _parts(self, linear: LinearSummary | None) -> tuple[RankerPart, ...]:
         """Return which trees of the model belong to which ranker; () for a single ranker."""
@@ -422,7 +423,7 @@ def _summary(ranker: TrainedRanker) -> RankerSummary:
         rounds=ranker.rounds,
         trees=len(ranker.trees),
         stopped=ranker.stopped,
-        validation=ranker.validation,
+        validation_measures=ranker.validation_measures,
     )
 
 

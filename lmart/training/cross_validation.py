@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +17,8 @@ from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import counted
 from lmart.measures import Evaluator
 from lmart.measures.judgments import Judgments
-from lmart.measures.results import scaled_weights
+from lmart.measures.measure import Measure
+from lmart.measures.results import EvaluationReport, scaled_weights
 from lmart.measures.student import interval_of_mean, mean_of, standard_error, weighted_standard_error
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.scorer import Scorer
@@ -27,11 +28,26 @@ from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.folds import Folds, assign_folds
 from lmart.training.linear import linear_factors
+from lmart.training.measured import Measures, deciding
 from lmart.training.rankers import RoundReport, ranker_weights, weighted
 from lmart.training.scores import spread
 from lmart.training.tree_log import TreeLog
 
 LEVEL = 0.95  # of the interval
+
+
+@dataclass(frozen=True)
+class FurtherMeasure:
+    """A measure over all folds that decides nothing; fields as those of CrossValidation and Fold.
+
+    measures : of each fold; curve : after each round
+    """
+
+    mean: float
+    interval: tuple[float, float] | None
+    standard_error: float
+    measures: tuple[float, ...]
+    curve: Float64Array
 
 
 @dataclass(frozen=True)
@@ -71,6 +87,7 @@ class CrossValidation:
     stopped        : whether early stopping ended the training
     scores         : float64[n_documents], each by the model not trained on its query, initial scores included
     warnings       : of single folds
+    further        : measures behind the first, by name
     """
 
     fold_of_query: Int64Array
@@ -86,6 +103,7 @@ class CrossValidation:
     folds: tuple[Fold, ...]
     scores: Float64Array
     warnings: tuple[str, ...]
+    further: Mapping[str, FurtherMeasure]
 
     def __repr__(self) -> str:
         folds, trees = counted(len(self.folds), "fold"), counted(self.trees, "tree")
@@ -98,14 +116,14 @@ class CrossValidation:
 
 
 class FoldTraining:
-    """The training of one fold: all trees of its rankers, and the held-out measure before and after each round.
+    """The training of one fold: all trees of its rankers, and the held-out measures before and after each round.
 
-    A round is one tree of every ranker; the measure is that of their mean.
+    A round is one tree of every ranker; the measures are those of their mean.
 
     held_out  : int64[n_held_out], indices of the queries that are measured
     trees     : of each ranker, as grown
-    start     : the measure before the first round; may_start : whether there are initial scores
-    curve     : the measure after each round, nan when no query counts
+    measured  : the measures before the first round and after each
+    may_start : whether there are initial scores
     warnings  : about the data of the fold
     """
 
@@ -148,9 +166,9 @@ class FoldTraining:
             for k, ranker in enumerate(of_fold.rankers)
         ]
         first = self._runs[0]
-        self._pool, self._measure = pool, str(settings.measure)
+        self._pool = pool
         judgments = Judgments(self._measured.labels, self._measured.query_offsets)
-        self._evaluator = Evaluator(judgments, [settings.measure], pool, others.weights, of_fold.largest_label)
+        self._evaluator = Evaluator(judgments, settings.measures, pool, others.weights, of_fold.largest_label)
         self.held_out = held_out
         self.warnings = list(first.warnings)
         if not any(run.can_learn for run in self._runs):
@@ -159,10 +177,9 @@ class FoldTraining:
             self.warnings.append(f"nothing to learn from the other folds: {what}")
         self.trees: list[list[Tree]] = [[] for _ in self._runs]
         self.may_start = first.start is not None
-        self.start = _number(first.measure_validation()[0])
+        self.measured: list[Measures] = [first.measure_validation()[0]]
         self._init_scores = np.zeros(len(self._measured.labels)) if others.init_scores is None else others.init_scores
         self._prepare_linear(of_fold)
-        self.curve: list[float] = []
         self._rounds: list[Iterator[RoundReport]] = [run.rounds(log) for run in self._runs]
 
     def _prepare_linear(self, settings: ResolvedSettings) -> None:
@@ -200,23 +217,32 @@ class FoldTraining:
             if self._linear_trees:
                 others, factor = self._linear_factors(_weighted_sum(self._weights(training), training))
                 scores = others * scores + factor * self._linear_scores[1]
-            latest = replace(latest, round=len(self.curve) + 1, validation=(self._evaluate(scores),))
-        self.curve.append(_number(latest.validation[0]))
+            latest = replace(latest, round=self.rounds + 1, validation_measures=(self._evaluate(scores),))
+        self.measured.append(latest.validation_measures[0])
         return latest
+
+    @property
+    def rounds(self) -> int:
+        """The rounds so far."""
+        return len(self.measured) - 1
 
     def forget(self) -> None:
         """Release the data in bins; no more trees can be grown."""
         self._rounds, self._runs = [], []
 
-    def measure(self, rounds: int) -> float:
-        """Return the measure after this number of rounds, or after all if there are fewer."""
-        return [self.start, *self.curve][min(rounds, len(self.curve))]
+    def measure(self, rounds: int, name: str | None = None) -> float:
+        """Return a measure, the first without a name, after this number of rounds, or after all if there are fewer.
 
-    def held_out_scores(self, rounds: int) -> tuple[Float64Array, float]:
-        """Return the scores of the fold's documents by the model of this many rounds, and the measure of them.
+        nan when no query counts
+        """
+        measures = self.measured[min(rounds, self.rounds)]
+        return _number(deciding(measures) if name is None else measures[name])
 
-        The scores include initial scores. Those of several rankers are added up as in a model, so that their measure
-        differs from that of the curve by rounding.
+    def held_out_scores(self, rounds: int) -> tuple[Float64Array, Measures]:
+        """Return the scores of the fold's documents by the model of this many rounds, and the measures of them.
+
+        The scores include initial scores. Those of several rankers are added up as in a model, so that their measures
+        differ from those of the curve by rounding.
         """
         kept = [trees[:rounds] for trees in self.trees if trees[:rounds]]
         columns = np.arange(self._seen.n_features, dtype=np.int32)
@@ -231,13 +257,13 @@ class FoldTraining:
             kept = [[weighted(tree, w) for tree in trees] for trees, w in zip(kept, weights, strict=True)]
         scores = self._score([tree for trees in kept for tree in trees], self._measured, columns)
         scores += self._init_scores
-        return scores, _number(self._evaluate(scores)) if several else self.measure(rounds)
+        return scores, self._evaluate(scores) if several else self.measured[min(rounds, self.rounds)]
 
     def result(self, rounds: int, measure: float) -> Fold:
         """Return the result of the fold with the number of rounds that all folds have, and the measure at it."""
-        measures = [self.start, *self.curve]
-        measures[min(rounds, len(self.curve))] = measure
-        fewest = 0 if self.may_start or not self.curve else 1
+        measures = [_number(deciding(measured)) for measured in self.measured]
+        measures[min(rounds, self.rounds)] = measure
+        fewest = 0 if self.may_start or not self.rounds else 1
         best = fewest + int(np.argmax(measures[fewest:]))
         return Fold(
             n_queries=len(self.held_out),
@@ -245,7 +271,7 @@ class FoldTraining:
             measure=measure,
             best_round=best,
             best=measures[best],
-            rounds=len(self.curve),
+            rounds=self.rounds,
         )
 
     def _score(self, trees: list[Tree], dataset: RankingDataset, columns: Int32Array) -> Float64Array:
@@ -255,8 +281,8 @@ class FoldTraining:
     def _weights(self, training_scores: list[Float64Array]) -> list[float]:
         return ranker_weights(training_scores, self._seen.query_offsets, self.may_start)
 
-    def _evaluate(self, scores: Float64Array) -> float | None:
-        return self._evaluator.evaluate(scores).values[self._measure]
+    def _evaluate(self, scores: Float64Array) -> Measures:
+        return self._evaluator.evaluate(scores).values
 
 
 def _weighted_sum(weights: Sequence[float], scores: Sequence[Float64Array]) -> Float64Array:
@@ -298,41 +324,65 @@ def cross_validate(
         stopped = _grow_side_by_side(trained, settings, on_round)
     else:
         stopped, trained = False, _grow_one_by_one(unprepared, on_round)
-    rounds, mean_curve, start = _best_of_mean(trained)
-    kind = settings.measure.kind
-    scores, measures = np.empty(dataset.n_documents), []
+    rounds, start = _best_of_mean(trained)
+    scores, measured = np.empty(dataset.n_documents), []
     for fold in trained:
         rows = rows_of(dataset.query_offsets, fold.held_out)
-        scores[rows], measure = fold.held_out_scores(rounds)
-        measures.append(measure)
+        scores[rows], measures = fold.held_out_scores(rounds)
+        measured.append(measures)
+    judgments = Judgments(dataset.labels, dataset.query_offsets)
+    evaluator = Evaluator(judgments, settings.measures, pool, metadata.weights, settings.largest_label)
+    report = evaluator.evaluate(scores)
+    errors = {name: _error_over_queries(report, name, dataset, metadata.weights) for name in report.per_query}
+    first, *others = (_over_folds(measure, trained, measured, errors) for measure in settings.measures)
     return CrossValidation(
         fold_of_query=folds.of_query,
         names=folds.names,
         n_rankers=len(settings.rankers),
         rounds=rounds,
-        curve=mean_curve,
+        curve=first.curve,
         start=start,
-        mean=_mean_of(measures),
-        interval=interval_of_mean(measures, LEVEL, kind.at_most_1, kind.lowest),
-        standard_error=_error_over_queries(dataset, scores, settings, pool, metadata.weights),
+        mean=first.mean,
+        interval=first.interval,
+        standard_error=first.standard_error,
         stopped=stopped,
-        folds=tuple(fold.result(rounds, measure) for fold, measure in zip(trained, measures, strict=True)),
+        folds=tuple(fold.result(rounds, measure) for fold, measure in zip(trained, first.measures, strict=True)),
         scores=scores,
         warnings=tuple(
             f"fold {folds.name(number)}: {text}" for number, fold in enumerate(trained) for text in fold.warnings
         ),
+        further=dict(zip(map(str, settings.measures[1:]), others, strict=True)),
     )
 
 
-def _best_of_mean(folds: Sequence[FoldTraining]) -> tuple[int, Float64Array, float | None]:
-    """Return `rounds`, `curve` and `start` of a CrossValidation."""
-    length = max(1, *(len(fold.curve) for fold in folds))
-    mean_curve = np.array([_mean_after(folds, trees) for trees in range(1, length + 1)])
+def _over_folds(
+    measure: Measure, folds: Sequence[FoldTraining], measured: Sequence[Measures], errors: Mapping[str, float]
+) -> FurtherMeasure:
+    """Return a measure over all folds.
+
+    measured : measures of each fold with the number of trees that is common to all
+    errors   : standard error of each measure
+    """
+    name, kind = str(measure), measure.kind
+    values = [_number(measures[name]) for measures in measured]
+    interval = interval_of_mean(values, LEVEL, kind.at_most_1, kind.lowest)
+    return FurtherMeasure(_mean_of(values), interval, errors[name], tuple(values), _mean_curve(folds, name))
+
+
+def _mean_curve(folds: Sequence[FoldTraining], name: str | None = None) -> Float64Array:
+    """Return the mean over folds of a measure, the first without a name, after each round, float64[n]."""
+    length = max(1, *(fold.rounds for fold in folds))
+    return np.array([_mean_of([fold.measure(rounds, name) for fold in folds]) for rounds in range(1, length + 1)])
+
+
+def _best_of_mean(folds: Sequence[FoldTraining]) -> tuple[int, float | None]:
+    """Return `rounds` and `start` of a CrossValidation."""
+    mean_curve = _mean_curve(folds)
     start = _mean_after(folds, 0) if any(fold.may_start for fold in folds) else None
     trees = int(np.argmax(mean_curve)) + 1
     if start is not None and not mean_curve[trees - 1] > start:
         trees = 0
-    return trees, mean_curve, start
+    return trees, start
 
 
 def _grow_one_by_one(
@@ -382,21 +432,14 @@ def _mean_of(measures: Sequence[float]) -> float:
 
 
 def _error_over_queries(
-    dataset: RankingDataset,
-    scores: Float64Array,
-    settings: ResolvedSettings,
-    pool: WorkerPool,
-    weights: Float64Array | None,
+    report: EvaluationReport, name: str, dataset: RankingDataset, weights: Float64Array | None
 ) -> float:
-    """Return the standard error of the mean over queries, or of their weighted mean."""
-    measure = settings.measure
-    judgments = Judgments(dataset.labels, dataset.query_offsets)
-    report = Evaluator(judgments, [measure], pool, weights, settings.largest_label).evaluate(scores)
-    values = report.per_query[str(measure)]
+    """Return the standard error of the mean of a measure over queries, or of their weighted mean."""
+    values = report.per_query[name]
     if weights is None:
         return standard_error(values.tolist())
     counts = scaled_weights(weights, dataset.query_offsets).per_query
-    return weighted_standard_error(values, counts, report.values[str(measure)] or 0.0)
+    return weighted_standard_error(values, counts, report.values[name] or 0.0)
 
 
 def _number(measure: float | None) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import RankerSettings
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.grower import GrownTree
+from lmart.training.measured import Measures, OnValidation, deciding
 from lmart.training.objectives import Objective
 from lmart.training.scores import KeptScores, LocalTrainingScores, MeasuredScores, TrainingScores, spread
 from lmart.training.tree_log import LoggedRound, TreeLog
@@ -24,33 +24,53 @@ from lmart.training.tree_round import GrowingSetup, grow_round
 LARGEST_SCORE = 1e300  # training stops before scores or their differences overflow
 
 
+class MeasuredOnce:
+    """The measures of the training set after a round, computed when they are first asked for."""
+
+    def __init__(self, measure: Callable[[], Measures]) -> None:
+        self._measure: Callable[[], Measures] | None = measure
+        self._measures: Measures | None = None
+
+    def close(self) -> None:
+        """Note that the round is over: the scores are no longer those after it."""
+        self._measure = None
+
+    def __call__(self) -> Measures:
+        """Return the measures; LmartError when they are first asked for after the round."""
+        if self._measures is None:
+            if self._measure is None:
+                raise LmartError("the training set was not measured after this round, and now has other scores")
+            self._measures = self._measure()
+        return self._measures
+
+
 @dataclass(frozen=True)
-class RoundReport:
-    """One round of a ranker.
+class RoundReport(OnValidation):
+    """One round of a ranker; measures are those after it, by the ranker alone.
 
     round            : its number in the ranker, from 1
     ranker           : number of the ranker, from 1
     tree             : the tree grown in it
-    validation       : measure of each validation set after it, by the ranker alone
-    measure_training : computes the measure of the training set after it, by the ranker alone; first called before the
-                       next round
+    measure_all      : computes all measures of the training set, by name; first called before the next round
     """
 
     round: int
     ranker: int
     tree: Tree
-    validation: tuple[float | None, ...]
-    measure_training: Callable[[], float | None]
+    measure_all: Callable[[], Measures]
+
+    def measure_training(self) -> float | None:
+        """Return the first measure of the training set; LmartError when it is first asked for after the round."""
+        return deciding(self.measure_all())
 
 
 @dataclass(frozen=True)
-class TrainedRanker:
-    """A ranker that is trained.
+class TrainedRanker(OnValidation):
+    """A ranker that is trained; measures are by the trees that it holds, initial scores included.
 
     rounds        : trees grown
     trees         : those it holds: up to its best round with early stopping, else all
     stopped       : 'trees' (all its trees grown), 'early' (early stopping), 'split' (no split had a positive gain)
-    validation    : measure of each validation set by these trees alone, initial scores included
     scores        : of the training set by these trees alone, initial scores included, as the set keeps them
     position_bias : float64[n_positions] after the last of these trees; empty without positions
     """
@@ -59,7 +79,6 @@ class TrainedRanker:
     rounds: int
     trees: tuple[GrownTree, ...]
     stopped: str
-    validation: tuple[float | None, ...]
     scores: KeptScores
     position_bias: Float64Array
 
@@ -175,8 +194,10 @@ class RankerTraining:
             for validation_set in self._validation_sets:
                 validation_set.add(grown)
             measures = tuple(data.measure() for data in self._validation_sets)
-            yield RoundReport(number, self._number, grown.tree, measures, cache(training.measure))
-            stop = self._stops_early and self._stopping.update(number, measures[0])
+            of_training = MeasuredOnce(training.measure)
+            yield RoundReport(measures, number, self._number, grown.tree, of_training)
+            of_training.close()
+            stop = self._stops_early and self._stopping.update(number, deciding(measures[0]))
             if not self._stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
                 self._kept = number
                 self._keep(measures, bias)
@@ -184,7 +205,7 @@ class RankerTraining:
                 self._stopped = "early"
                 break
 
-    def _keep(self, measures: tuple[float | None, ...], bias: Float64Array) -> None:
+    def _keep(self, measures: tuple[Measures, ...], bias: Float64Array) -> None:
         """Remember the state after the trees that are kept so far."""
         self._kept_scores = self._training.keep(self._number, copied=self._stops_early)
         self._measures, self._position_bias = measures, bias
@@ -196,7 +217,7 @@ class RankerTraining:
             rounds=len(self._trees),
             trees=tuple(self._trees[: self._kept]),
             stopped=self._stopped,
-            validation=self._measures,
+            validation_measures=self._measures,
             scores=self._kept_scores,
             position_bias=self._position_bias,
         )

@@ -24,6 +24,7 @@ from lmart.scoring.scorer import Scorer
 from lmart.settings.resolved import ResolvedSettings
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower import GrownTree
+from lmart.training.measured import Measures
 from lmart.training.resolving import source_named
 from lmart.training.tree_round import CHUNK
 
@@ -34,7 +35,7 @@ KeptScores = Float64Array | int
 
 
 class MeasuredScores(Protocol):
-    """A data set whose scores are updated with each tree, and its measure."""
+    """A data set whose scores are updated with each tree, and its measures."""
 
     def restart(self) -> None:
         """Set the scores to the initial scores."""
@@ -44,8 +45,8 @@ class MeasuredScores(Protocol):
         """Add the leaf values of a tree to the scores of its documents."""
         ...
 
-    def measure(self) -> float | None:
-        """Return the measure of the data set at its current scores; None when no query counts."""
+    def measure(self) -> Measures:
+        """Return the measures of the data set at its current scores."""
         ...
 
 
@@ -69,17 +70,16 @@ class TrainingScores(MeasuredScores, Protocol):
 
 
 class LocalScores:
-    """A data set whose scores are updated with each tree, and its measure."""
+    """A data set whose scores are updated with each tree, and its measures."""
 
     def __init__(
         self, dataset: Judged, settings: ResolvedSettings, pool: WorkerPool, metadata: Metadata = NO_METADATA
     ) -> None:
         """Start from the initial scores of `metadata`; measures are weighted by its weights."""
-        self._measure = settings.measure
         with source_named(dataset.source):
             self.evaluator = Evaluator(
                 Judgments(dataset.labels, dataset.query_offsets),
-                [self._measure],
+                settings.measures,
                 pool,
                 metadata.weights,
                 settings.largest_label,
@@ -96,10 +96,10 @@ class LocalScores:
         """Set the scores to the initial scores."""
         self.scores = self._start.copy()
 
-    def measure(self) -> float | None:
-        """Return the measure of the data set at its current scores; None when no query counts."""
+    def measure(self) -> Measures:
+        """Return the measures of the data set at its current scores."""
         with source_named(self.source):
-            return self.evaluator.evaluate(self.scores).values[str(self._measure)]
+            return self.evaluator.evaluate(self.scores).values
 
 
 class LocalTrainingScores(LocalScores):

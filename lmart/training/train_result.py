@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 
 from lmart.array_types import Float64Array
 from lmart.scoring.ensemble import Ensemble
+from lmart.training.measured import OnAllSets, OnValidation
+
+
+class Start(OnAllSets):
+    """Measures of what boosting starts from alone."""
 
 
 @dataclass(frozen=True)
-class Start:
-    """Measures of what boosting starts from alone: on the training set, and on each validation set."""
-
-    training: float | None
-    validation: tuple[float | None, ...]
-
-
-@dataclass(frozen=True)
-class RankerSummary:
+class RankerSummary(OnValidation):
     """What a ranker is and how its training went.
 
     objective, tree : names of its objective and of the form of its trees
@@ -34,11 +31,10 @@ class RankerSummary:
     rounds: int
     trees: int
     stopped: str
-    validation: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
-class LinearSummary:
+class LinearSummary(OnValidation):
     """What the linear ranker is.
 
     weight : in the mean; 0 where validation shows that it is much worse than the trees
@@ -47,12 +43,11 @@ class LinearSummary:
 
     weight: float
     trees: int
-    validation: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
-class TrainResult:
-    """The result of a training run.
+class TrainResult(OnAllSets):
+    """The result of a training run; the measures are those of the ensemble.
 
     ensemble         : the model: the mean of the rankers; with early stopping and a validation set, the trees of each
                        up to its best round
@@ -62,8 +57,6 @@ class TrainResult:
     n_idle_queries   : training queries without a pair
     n_features_split : features with more than one bin
     sampling_rate    : share of the documents that each tree is grown from
-    training         : measure of the ensemble on the training set; None when no query counts
-    validation       : the same on each validation set
     scores           : float64[n_documents], scores of the training set, initial scores included; empty on a cluster
     position_bias    : float64[n_positions] of the first ranker after its last tree in the ensemble; empty without
                        positions
@@ -79,8 +72,6 @@ class TrainResult:
     sampling_rate: float
     rankers: tuple[RankerSummary, ...]
     linear: LinearSummary | None
-    training: float | None
-    validation: tuple[float | None, ...]
     start: Start | None
     scores: Float64Array
     position_bias: Float64Array

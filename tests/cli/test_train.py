@@ -395,9 +395,32 @@ def test_a_validation_set_that_measures_nothing_is_told() -> None:
     assert warning == "lmart: warning: v: no query has a relevant document, so every measure of it is 0"
 
 
-def test_one_measure_decides() -> None:
-    Path("d.svm").write_text("1 qid:1 1:1\n0 qid:1 1:0\n")
-    assert "takes one measure here" in refused("--metric", "ndcg@5,map", status=2)
+def test_the_first_of_several_measures_decides_and_all_are_reported() -> None:
+    Path("v.svm").write_text(OTHER)
+    stopping = ("--valid", "v.svm", "--trees", "60", "--early-stop", "4", "--rankers", "2", "--ignore-columns", "1")
+    models, reports = {}, {}
+    for metric in ("p@1", "map", "map,p@1", "p@1,map"):
+        run_ = fit(DATA, *stopping, "--metric", metric)
+        models[metric], reports[metric] = run_.model, run_.report
+    assert models["p@1"]["trees"] == models["p@1,map"]["trees"] != models["map"]["trees"] == models["map,p@1"]["trees"]
+    assert models["p@1,map"]["settings"]["metric"] == "p@1,map"
+    report, alone = reports["p@1,map"], reports["p@1"]
+    further = report.pop("further")["map"]
+    for entry in (*report["rounds"], *report["rankers"]):
+        assert entry.pop("further").keys() == {"map"}
+    for name in ("rounds", "rankers", "training", "validation", "metric", "importance"):
+        assert report[name] == alone[name]
+    for path, value in (("d.svm", further["training"]), ("v.svm", further["validation"][0])):
+        assert value == evaluated(path, "--metric", "map")
+    assert "nothing can be trained for 'judged@3'" in refused("--metric", "map,judged@3", status=2)
+
+
+def test_each_line_of_the_log_has_all_measures() -> None:
+    Path("v.svm").write_text(OTHER)
+    *_, last, wrote = fit(DATA, "--valid", "v.svm", "--trees", "2", "--rankers", "1", "--metric", "map,mrr").said
+    number = r"\d\.\d{6}"
+    assert re.search(rf"2/2 trees, map {number}, mrr {number} on v.svm$", last)
+    assert re.search(rf"; map {number}, mrr {number} on training; map {number}, mrr {number} on v.svm$", wrote)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

@@ -91,6 +91,23 @@ def test_queries_of_a_user_stay_together(tmp_path: Path) -> None:
     assert (found.fold_of_query + 1).tolist() == expected
 
 
+def test_further_measures_of_folds_are_those_that_decide_alone() -> None:
+    settings: Any = {"trees": 12, "rankers": 2, "linear": 0.3}
+    both = lmart.cross_validate(DATA, folds=3, metric="map,mrr,err", **settings)
+    map_alone = lmart.cross_validate(DATA, folds=3, metric="map", **settings)
+    assert list(both.further) == ["mrr", "err"] and not map_alone.further
+    assert (both.mean, both.curve.tolist(), both.folds) == (map_alone.mean, map_alone.curve.tolist(), map_alone.folds)
+    mrr = lmart.cross_validate(DATA, folds=3, metric="mrr", **settings)
+    found = both.further["mrr"]
+    assert found.curve.tolist() == mrr.curve.tolist()
+    if both.rounds == mrr.rounds:
+        same = (found.mean, found.interval, found.standard_error)
+        assert same == (mrr.mean, mrr.interval, mrr.standard_error)
+    of_rows = lmart.evaluate(DATA, both.scores, metric="mrr").per_query["mrr"]
+    by_hand = [float(of_rows[both.fold_of_query == fold].mean()) for fold in range(3)]
+    assert found.measures == pytest.approx(by_hand, rel=1e-12)
+
+
 def test_what_is_refused() -> None:
     for folds, fold_by, told in [
         (True, None, "0 dimensions"),

@@ -23,9 +23,12 @@ from helpers.waiting import wait_until
 
 import lmart
 from lmart.binning import edge_sample
-from lmart.data.python_dataset import unbinned
+from lmart.data.python_dataset import in_memory, unbinned
 from lmart.errors import ArrayError, DataError, SettingsError
 from lmart.interrupts import LOADING, safe_interrupts
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+from lmart.training.boosting import train
 
 TRAIN, VALI = SAMPLE / "train.svm", SAMPLE / "vali.svm"
 DATA, VALID = lmart.read(TRAIN), lmart.read(VALI)
@@ -326,7 +329,7 @@ def test_outside_the_main_thread_signals_are_left_alone() -> None:
         ({"trees": 0}, SettingsError, "trees is 0"),
         ({"trees": 2.5}, SettingsError, "trees is 2.5, which is not a whole number"),
         ({"learning_rate": "fast"}, SettingsError, "learning-rate is 'fast', which is not a number"),
-        ({"metric": "ndcg@5,map"}, SettingsError, "metric takes one measure here, not the list 'ndcg@5,map'"),
+        ({"metric": "ndcg@5,judged@3"}, SettingsError, "nothing can be trained for 'judged@3'"),
         ({"objective": "lambdarank"}, SettingsError, "objective is 'lambdarank'; use "),
         ({"monotone": "up"}, SettingsError, "monotone is 'up'"),
         ({"monotone": {1: 2}}, SettingsError, "monotone of 1 is 2; use 1 where"),
@@ -534,3 +537,11 @@ def test_a_report_of_a_round_says_what_was_true_in_it() -> None:
     assert history is not None
     values = [value for ranker in history.rankers for value in ranker.curves[0].values]
     assert [one.measure_training() for one in rounds] == values and len(set(values)) > 1
+
+
+def test_what_was_not_measured_in_a_round_is_refused_after_it() -> None:
+    reports: list[lmart.RoundReport] = []
+    with WorkerPool(1) as pool:
+        train(in_memory(DATA, "X"), [], TrainSettings(trees=2, rankers=1), pool, reports.append)
+    with pytest.raises(lmart.LmartError, match="was not measured after this round"):
+        reports[0].measure_training()

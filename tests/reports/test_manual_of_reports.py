@@ -30,7 +30,8 @@ DOCUMENTED = {
     for title, entries in keys("lmart-report.5", "KEYS").items()
     for term, meaning in entries.items()
 }
-FREE = ("settings.", "importance.", "position_bias.", "tuning.trials[].values.")  # whose keys are names of something
+FREE = ["settings.", "importance.", "position_bias.", "tuning.trials[].values."]  # whose keys are names of something
+FREE += [f"{at}further." for at in ("", "rounds[].", "rankers[].", "start.", "linear.", "cross_validation.")]
 
 
 def paths(value: object, at: str = "") -> Iterator[tuple[str, object]]:
@@ -64,16 +65,28 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     few = ("--min-docs", "1", "--trees", "4", "--data", train, "--query-sizes", folder / "sizes")
     with_valid = ("--valid", valid, "--valid-query-sizes", folder / "sizes", "--valid-weights", folder / "weights")
     start = ("--init-scores", folder / "scores", "--valid-init-scores", folder / "scores")
-    largest = ("--metric", "err@3(max=7)", "--early-stop", "2")
-    sample = ("--data", SAMPLE / "train.svm")
+    largest = ("--metric", "err@3(max=7),map", "--early-stop", "2")
+    sample, two = ("--data", SAMPLE / "train.svm"), ("--metric", "ndcg@10,map")
     runs = [
         (*few, *with_valid, *start, *largest, "--weights", folder / "weights", "--rankers", "2"),
         (*few, "--positions", folder / "places"),
-        (*few, "--folds", "2", "--init-scores", folder / "scores"),
+        (*few, "--folds", "2", "--init-scores", folder / "scores", "--metric", "map,mrr"),
         (*few, "--folds", "2", "--tune-trials", "2"),
         (*few[2:], "--min-docs", "40"),
         (*sample, "--trees", "2", "--continue-from", folder / "first.json"),
-        (*sample, "--valid", SAMPLE / "vali.svm", "--trees", "9", "--early-stop", "3", "--linear", "0.3", "--refit"),
+        (
+            *sample,
+            "--valid",
+            SAMPLE / "vali.svm",
+            "--trees",
+            "9",
+            "--early-stop",
+            "3",
+            "--linear",
+            "0.3",
+            "--refit",
+            *two,
+        ),
     ]
     run("train", "--data", SAMPLE / "train.svm", "--trees", "2", "--rankers", "1", "-o", folder / "first.json", "-q")
     made = []

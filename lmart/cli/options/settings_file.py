@@ -104,7 +104,7 @@ def _converted(option: click.Parameter, value: object, context: click.Context, p
         converted = option.type_cast_value(context, value)
         settings = TrainSettings(**{name: converted})
         if name == "metric":
-            settings.measure  # noqa: B018  # its check
+            settings.measures  # noqa: B018  # its check
     except (click.BadParameter, SettingsError) as fault:
         said = fault.message.rstrip(".")
         raise SettingsError(said if said.startswith(name) else f"{name}: {said}", path) from None

@@ -338,7 +338,8 @@ def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
         found.append(
             ("continued", f"from {counted(continued['trees'], 'tree')} of {visible(str(continued.get('model')))}")
         )
-    found += [(report.metric if k == 0 else "", text) for k, text in enumerate(_measures(report.measures))]
+    for metric, measures in {report.metric: report.measures, **report.further}.items():
+        found += [(metric if k == 0 else "", text) for k, text in enumerate(_measures(measures))]
     found += _selection(content, report.metric)
     found.append(("settings", settings_text(report.changed)))
     seconds = _object(content.get("seconds"))
@@ -360,6 +361,9 @@ def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]
             case _:
                 between = ""
         found.append(("folds", f"{metric} {folds['mean']:.6f}{between} over {len(folds['folds'])} folds"))
+        for name, further in _object(folds.get("further")).items():
+            if isinstance(mean := _object(further).get("mean"), int | float):
+                found.append(("", f"{visible(name)} {mean:.6f}"))
     tuning = _object(content.get("tuning"))
     if isinstance(tuning.get("trials"), list):
         best = tuning.get("best")
@@ -391,12 +395,20 @@ def _ranker_lines(number: int, run: RankerRun, report: RunReport, sheet: Sheet) 
         f"{ranker}{visible(run.objective)}, {visible(run.tree)} trees of {run.leaves:,} leaves{share}; {kept}, {ending}"
     )
     yield from (sheet.bold(line) for line in paragraph(title, sheet))
-    defined = [each for each in run.curves if any(value is not None for value in each.values)]
+    for metric in report.metrics:
+        yield from _curve_lines(metric if report.further else "", run.curves_of(metric), run, sheet)
+
+
+def _curve_lines(title: str, curves: Sequence[Curve], run: RankerRun, sheet: Sheet) -> Iterator[str]:
+    """Yield the curves of a measure, each with its first and best value; nothing where none has a value."""
+    grown = len(run.rounds)
+    defined = [each for each in curves if any(value is not None for value in each.values)]
     if not defined:
         return
     rows = [_CurveRow.of(each, run.rounds) for each in defined]
-    columns = _CurveColumns.of(rows, min(grown, LONGEST_CURVE), sheet)
-    yield columns.line(HEADER, "")
+    header = HEADER._replace(name=title)
+    columns = _CurveColumns.of([header, *rows], min(grown, LONGEST_CURVE), sheet)
+    yield columns.line(header, "")
     for row, each in zip(rows, defined, strict=True):
         yield columns.line(row, curve(each.values, columns.length, sheet))
     if run.trees:

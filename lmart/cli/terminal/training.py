@@ -15,17 +15,16 @@ from lmart.cli.options.declare import given_on_command_line
 from lmart.cli.options.settings_file import settings_file
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import Sheet, Table, shown, standard_output
-from lmart.errors import counted, input_name
+from lmart.errors import counted
+from lmart.reports import narration
 from lmart.settings import AUTO, TrainSettings, setting
-from lmart.settings.recipe import PLAIN
 from lmart.training import remarks
 
 if TYPE_CHECKING:
     from lmart.data.dataset import DataSize
-    from lmart.settings.resolved import RankerSettings, ResolvedSettings
+    from lmart.settings.resolved import ResolvedSettings
     from lmart.training.boosting import BoostingRun
-    from lmart.training.continuation import Continuation, Difference
-    from lmart.training.cross_validation import CrossValidation
+    from lmart.training.cross_validation import CrossValidation, FurtherMeasure
     from lmart.training.remarks import Remark
     from lmart.training.train_result import TrainResult
 
@@ -43,79 +42,10 @@ NOT_OF_THE_MODEL = (
 )
 
 
-def describe(dataset: DataSize, share: float) -> str:
-    """Return how large the training set is, and which `share` of its rows each tree is grown from."""
-    documents, features = counted(dataset.n_documents, "document"), counted(dataset.n_features, "feature")
-    sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
-    return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
-
-
 def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes: bool, console: Console) -> None:
     """Report the rankers of the model, and which settings of theirs were chosen automatically."""
-    automatic = (requested.objective, requested.leaves)
-    if tunes or (None not in automatic and len(settings.rankers) == 1):
-        return
-    described = [_describe_ranker(ranker) for ranker in settings.rankers]
-    linear = f"; a linear ranker of weight {settings.linear:g}" if settings.linear else ""
-    why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
-    is_default = requested.rankers is None and requested.objective is None
-    instead = f"; --rankers 1 trains {PLAIN.objective} alone"
-    if len(described) == 1:
-        is_plain = settings.rankers[0].objective.name == PLAIN.objective
-        console.notice(f"{described[0]} ({why}){linear}{instead if is_default and not is_plain else ''}")
-    else:
-        most = f"{'up to ' if settings.shares_trees else ''}{len(described)} rankers"
-        if is_default:
-            better = "which ranks better on public data than a single ranker with as many trees"
-            console.notice(f"by default trains {most} and averages them, {better}{instead}")
-        chosen = f" ({why})" if None in automatic else ""
-        console.notice(f"the mean of {most}{chosen}: {'; '.join(described)}{linear}")
-
-
-def _describe_ranker(settings: RankerSettings) -> str:
-    """Describe a ranker in a few words."""
-    tree = settings.tree
-    form = "" if tree.form.is_usual else f"{tree.form.name} trees of "
-    features = f" and {settings.feature_rate:.3g} of the features" if settings.feature_rate < 1 else ""
-    return f"{settings.objective.name} with {form}{counted(tree.max_leaves, 'leaf', 'leaves')}{features}"
-
-
-def measures_by_set(training: float | None, validation: Sequence[float | None], valid: Sequence[str]) -> str:
-    """Return the measure of the training set and of each validation set."""
-    sets = [("training", training), *zip(valid, validation, strict=True)]
-    return ", ".join(f"{shown(value)} on {name}" for name, value in sets)
-
-
-def summary(result: TrainResult, settings: ResolvedSettings, valid: Sequence[str], out: str, seconds: float) -> str:
-    """Return how many trees were written, how long it took, and their measures."""
-    measures = measures_by_set(result.training, result.validation, valid)
-    n_linear = 0 if result.linear is None else result.linear.trees
-    trees = counted(len(result.ensemble.trees) - n_linear, "tree")
-    best = f" (best of {result.rounds} rounds)" if result.n_trees < result.rounds else ""
-    if len(result.rankers) > 1:
-        best = f" of {len(result.rankers)} rankers" + (best and f" (of {result.rounds} grown)")
-    if result.continued_from is not None:
-        best = f", {result.n_trees:,} of them new{best}"
-    if n_linear:
-        best += f" and {n_linear:,} of a linear ranker"
-    return f"wrote {trees}{best} to {out} in {duration(seconds)}; {settings.measure} {measures}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words, such as `12.3 s`, `5 min 7 s` or `2 h 0 min`."""
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:
-    """Return which model the run continues, and why one run of all rounds would not give the same model."""
-    what = f"going on from {input_name(continuation.path)} with {counted(continuation.n_trees, 'tree')}"
-    if not differences:
-        return what
-    why = "; ".join(difference.text for difference in differences)
-    return f"{what}; one run of all rounds would not give the same: {why}"
+    for text in [] if tunes else narration.automatic_choices(requested, settings):
+        console.notice(text)
 
 
 def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
@@ -159,6 +89,7 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
                 f"mean        {folds.mean:.6f} with {counted(folds.trees, 'tree')}",
                 f"interval    {_interval(folds)}",
                 f"std. error  {folds.standard_error:.6f} (over queries)",
+                *(_further_mean(name, found) for name, found in folds.further.items()),
             ]
         )
     if selected.trials:
@@ -193,7 +124,14 @@ def _interval(crossed: CrossValidation) -> str:
     return f"{low:.6f} to {high:.6f} ({LEVEL:.0%}, Student's t over folds{caution})"
 
 
+def _further_mean(name: str, found: FurtherMeasure) -> str:
+    """Return the mean of a further measure with its interval."""
+    interval = "" if found.interval is None else f", {found.interval[0]:.6f} to {found.interval[1]:.6f}"
+    return f"{name:<10}  {found.mean:.6f}{interval}"
+
+
 def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[list[str]]]:
+    further = crossed.further.values()
     rows = [
         [
             crossed.names[n - 1] if crossed.names else str(n),
@@ -202,10 +140,11 @@ def _fold_table(crossed: CrossValidation, metric: str) -> tuple[list[str], list[
             shown(None if math.isnan(fold.measure) else fold.measure),
             shown(None if math.isnan(fold.best) else fold.best),
             str(fold.best_round * crossed.n_rankers),
+            *(shown(None if math.isnan(found.measures[n - 1]) else found.measures[n - 1]) for found in further),
         ]
         for n, fold in enumerate(crossed.folds, 1)
     ]
-    return ["fold", "queries", "documents", metric, "own best", "trees"], rows
+    return ["fold", "queries", "documents", metric, "own best", "trees", *crossed.further], rows
 
 
 def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], list[list[str]]]:

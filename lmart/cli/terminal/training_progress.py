@@ -12,6 +12,7 @@ from lmart.cli.terminal.layout import shown
 from lmart.cli.terminal.progress import Label
 from lmart.cli.train_request import SelectionOptions
 from lmart.errors import counted
+from lmart.reports.narration import BestSoFar, ranker_text, round_text
 
 if TYPE_CHECKING:
     from lmart.cli.terminal.progress import Progress
@@ -19,26 +20,6 @@ if TYPE_CHECKING:
     from lmart.settings.resolved import ResolvedSettings
     from lmart.training.rankers import RoundReport
     from lmart.training.tuning import Trial
-
-
-class BestSoFar:
-    """Keeps the best of the measures after each round, the first on ties."""
-
-    def __init__(self, start: float | None = None) -> None:
-        self.value = start
-        self.round = 0
-
-    def update(self, number: int, value: float | None) -> None:
-        """Take the measure after a round; None is never better."""
-        if value is not None and (self.value is None or value > self.value):
-            self.value, self.round = value, number
-
-    def text(self, number: int, where: bool = True) -> str:
-        """Return the best measure and the rounds since, after a comma; '' when this round is the best."""
-        if self.value is None or self.round == number:
-            return ""
-        at = f" at {self.round:,}" if where else ""
-        return f", best {self.value:.6f}{at}, {number - self.round:,} since"
 
 
 class RoundProgress:
@@ -63,24 +44,19 @@ class RoundProgress:
             self._ranker, self._best = report.ranker, BestSoFar(self._start)
         if report.validation:
             self._best.update(report.round, report.validation[0])
-        best = self._best.text(report.round), self._best.text(report.round, where=False)
         done = self._rounds if self._settings.shares_trees else self._before[report.ranker - 1] + report.round
-        self._progress.update(done, partial(round_label, report, self._settings, self._valid, best))
+        self._progress.update(done, partial(round_label, report, self._settings, self._valid, self._best))
 
 
-def round_label(
-    report: RoundReport, settings: ResolvedSettings, valid: Sequence[str], best: tuple[str, str] = ("", "")
-) -> Label:
+def round_label(report: RoundReport, settings: ResolvedSettings, valid: Sequence[str], best_so_far: BestSoFar) -> Label:
     """Return the measures after a round, and which of several rankers it belongs to."""
-    n_rankers, measure = len(settings.rankers), str(settings.measure)
-    most = f"up to {n_rankers}" if settings.shares_trees else n_rankers
-    ranker = f"ranker {report.ranker} of {most}, " if n_rankers > 1 else ""
+    measure, ranker = str(settings.measure), ranker_text(report, settings)
+    plain = round_text(report, settings, valid, best_so_far)
     if not valid:
         value = shown(report.measure_training())
-        plain = f"{ranker}training {measure} {value}"
         return Label(plain, (plain, f"training {measure} {value}", f"{measure} {value}", value))
     value = shown(report.validation[0])
-    measures = ", ".join(f"{shown(value)} on {path}" for value, path in zip(report.validation, valid, strict=True))
+    best = best_so_far.text(report.round), best_so_far.text(report.round, where=False)
     of_set = f"{measure} {value} on {os.path.basename(valid[0])}"
     forms = (
         f"{ranker}{of_set}{best[0]}",
@@ -91,7 +67,7 @@ def round_label(
         f"{measure} {value}",
         value,
     )
-    return Label(f"{ranker}{measure} {measures}{best[0]}", forms)
+    return Label(plain, forms)
 
 
 class FoldProgress:

@@ -75,7 +75,10 @@ def test_plain_settings(tmp_path: Path) -> None:
         ('{"trees": 1' + "0" * 400 + "}", "trees: '1000"),
         ('{"normalize": 2}', "normalize is 2; give true or false; see"),
         ('{"normalize": "yes"}', "normalize is 'yes'; give true or false; see"),
-        ('{"metric": "ndcg@5,map"}', "metric takes one measure here, not the list 'ndcg@5,map'; see"),
+        (
+            '{"metric": "map,judged@3"}',
+            "metric: nothing can be trained for 'judged@3'; use another measure, such as ndcg@10; see",
+        ),
         ('{"monotone": "1:+1,1:-1"}', "monotone names feature '1' twice; see"),
         ('{"gain": "0,1_5"}', "gain '0,1_5' is not 'exp2', 'linear' or numbers such as '0,1,3,7,15'; see"),
         ('{"settings": {"continued_from": "x"}}', "continued_from is 'x', which is not a whole number; see"),

@@ -18,8 +18,8 @@ from helpers.paths import SAMPLE
 
 from lmart.cli.terminal import progress
 from lmart.cli.terminal.progress import LONGEST_BAR, SHORTEST_BAR, ReadingProgress, Shown, TimeLeft, composed
-from lmart.cli.terminal.training_progress import BestSoFar
 from lmart.formats.read_options import ReadState
+from lmart.reports.narration import BestSoFar
 
 
 def as_text(shown: Shown, text: str, width: int) -> str:
