@@ -14,6 +14,7 @@ from lmart.cli.command import HelpfulCommand
 from lmart.cli.compile import compile_ahead
 from lmart.cli.options.declare import given_on_command_line, group
 from lmart.cli.options.shared import Running, check_inputs, data_options, running_options
+from lmart.cli.options.types import Shares
 from lmart.cli.terminal.console import Console
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.format_records import DataFormat, ModelFormat
@@ -35,6 +36,7 @@ Examples:
   lmart convert test.csv again.svm
   lmart convert test.svm - --to tsv
   lmart convert test.svm test.qrels
+  lmart convert train.svm part.svm --split 0.8,0.1,0.1
   lmart convert model.json model.txt --to lightgbm --verify test.svm
   lmart convert model.json model.xml --to ranklib
   lmart convert model.json solr.json --to solr --nonnegative
@@ -76,6 +78,34 @@ class FormatOptions:
         "CSV, TSV and Parquet get 0, or an empty field.",
         choices=("zero", "missing"),
     )
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """How data is split into several files."""
+
+    split: tuple[float, ...] | None = declared(
+        None,
+        "Split the queries into several files, by shares.",
+        "The files are DST with -1, -2, and so on before its suffix, such as all-1.csv. All rows of a query go to one "
+        "file. Queries are drawn at random, so that each file has its share of them, to within two queries.",
+        type=Shares(),
+        metavar="A,B[,...]",
+    )
+    seed: int = declared(0, "Random seed of --split.", low=0, high=2**63 - 1)
+
+    def outputs(self, dst: str) -> list[str]:
+        """Return the files that are written."""
+        from lmart.formats.documents.splitting import names_of_parts
+
+        return [dst] if self.split is None else names_of_parts(dst, len(self.split))
+
+    def check_usage(self, dst: str) -> None:
+        """Raise a usage error when DST cannot be split."""
+        if self.split is not None and dst == "-":
+            raise click.UsageError("--split writes several files, and standard output is one; give DST a name")
+        if self.split is None and given_on_command_line("seed"):
+            raise click.UsageError("--seed is for --split; leave it out")
 
 
 @dataclass(frozen=True)
@@ -123,6 +153,7 @@ class ModelOptions:
 @click.argument("src")
 @click.argument("dst")
 @group("formats", FormatOptions)
+@group("splitting", SplitOptions)
 @group("model_options", ModelOptions)
 @data_options
 @running_options
@@ -130,6 +161,7 @@ def command(
     src: str,
     dst: str,
     formats: FormatOptions,
+    splitting: SplitOptions,
     model_options: ModelOptions,
     read_options: ReadOptions,
     running: Running,
@@ -137,9 +169,12 @@ def command(
     """Convert a file; the help text is HELP."""
     inputs = [src, *model_options.paths, *([read_options.query_sizes] if read_options.query_sizes else [])]
     check_inputs(inputs, read_options)
-    source, target = _resolve_formats(src, dst, formats, inputs)
+    splitting.check_usage(dst)
+    source, target = _resolve_formats(src, dst, formats, inputs, splitting.outputs(dst))
     console = Console(running.quiet)
     if isinstance(target, ModelFormat):
+        if splitting.split is not None:
+            raise click.UsageError(f"--split is for data, and {target.name} holds a model; leave it out")
         _check_model_options(target, model_options)
         # A name such as m.json says that it is a model, but not of which format.
         if given_on_command_line("absent"):
@@ -152,16 +187,24 @@ def command(
             option = name.replace("_", "-")
             raise click.UsageError(f"--{option} is for models, and {target.name} holds data; leave it out")
     target = DATA_FORMATS[target.name]
-    _convert_data(src, dst, source, target, formats.absent, read_options, running.thread_count(console), console)
+    read_options = replace(
+        read_options,
+        format=None if source is None else source.name,
+        require_labels=target.name == "qrels",
+        require_queries=target.name == "qrels" or splitting.split is not None,
+        keep_document_ids=True,
+        ids_for_letor=target.name == "letor",
+    ).telling(console.notice, console.warning, console.reading("converting", prints=dst == "-"))
+    _convert_data(src, dst, target, formats.absent, splitting, read_options, running.thread_count(console), console)
 
 
 def _resolve_formats(
-    src: str, dst: str, formats: FormatOptions, inputs: list[str]
+    src: str, dst: str, formats: FormatOptions, inputs: list[str], outputs: list[str]
 ) -> tuple[AnyFormat | None, AnyFormat]:
     """Return the formats of SRC (None: only its content can tell, while it is read) and DST.
 
     A usage error when one is not supported, they do not go together, or the name of DST says no format; OutputError
-    when DST cannot be written.
+    when an output cannot be written.
     """
     source = _source_format(src, formats.source_format)
     target = _target_format(dst, formats.target_format, source)
@@ -169,7 +212,8 @@ def _resolve_formats(
 
     from lmart.streams import check_output
 
-    check_output(dst, inputs)
+    for path in outputs:
+        check_output(path, inputs)
     if source is None and src != "-" and os.path.isfile(src):
         from lmart.formats.detection import detect_format
 
@@ -240,28 +284,25 @@ def _target_format(dst: str, chosen: str | None, source: AnyFormat | None) -> An
 def _convert_data(
     src: str,
     dst: str,
-    source: AnyFormat | None,
     target: DataFormat,
     absent: str,
+    splitting: SplitOptions,
     options: ReadOptions,
     threads: int,
     console: Console,
 ) -> None:
     from lmart.formats.documents.conversion import convert_data
+    from lmart.formats.documents.splitting import QueryDraw
     from lmart.threads import WorkerPool
 
-    options = replace(
-        options,
-        format=None if source is None else source.name,
-        require_labels=target.name == "qrels",
-        require_queries=target.name == "qrels",
-        keep_document_ids=True,
-        ids_for_letor=target.name == "letor",
-    ).telling(console.notice, console.warning, console.reading("converting", prints=dst == "-"))
     compile_ahead("convert", threads)
+    draw = None if splitting.split is None else QueryDraw(splitting.split, splitting.seed)
     with WorkerPool(threads) as pool:
-        names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool)
+        names = convert_data(src, dst, target, 0.0 if absent == "zero" else math.nan, options, pool, draw)
     console.done(f"wrote {counted(console.rows_read, 'row')}", dst)
+    if draw is not None:
+        for path, n_queries in zip(splitting.outputs(dst), draw.n_queries, strict=True):
+            console.notice(f"{path}: {counted(n_queries, 'query', 'queries')}")
     if target.name == "qrels" and given_on_command_line("absent"):
         console.notice("--absent changes nothing: qrels have no place for features")
     if target.name == "letor" and given_on_command_line("absent"):

@@ -76,9 +76,10 @@ LAYOUTS = {
         },
     ),
     "convert": HelpLayout(
-        "source_format target_format absent verify strict feature_map group_by_qid threads quiet",
+        "source_format target_format absent split verify strict feature_map group_by_qid threads quiet",
         {
             "Formats": "source_format target_format",
+            "Splitting": "split seed",
             "Models": "verify strict feature_map nonnegative name store",
         },
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from lmart.foreign_names import perhaps
 
 if TYPE_CHECKING:
     from lmart.gains import Gain
+
+
+SUM_ERROR = 1e-6  # of shares, such as three times 0.3333333
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -65,6 +69,25 @@ class WholeOrFile(Whole):
         if text != "-" and not os.path.exists(text):
             self.fail(f"{quote(text)} is neither a whole number {_range(self, self.max)} nor a file", param, ctx)
         return text
+
+
+class Shares(click.ParamType):  # type: ignore[type-arg]
+    """Two or more numbers above 0 that add up to 1, with commas between."""
+
+    name = "shares"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """Return the numbers that `value` lists; a usage error, of `param` in `ctx`, when they are no shares."""
+        if isinstance(value, tuple):
+            return value
+        shares = [decimal(text) or 0.0 for text in str(value).split(",")]
+        if min(shares) <= 0.0 or len(shares) < 2:
+            self.fail(f"{quote(str(value))} is no list of shares above 0, such as 0.8,0.1,0.1", param, ctx)
+        if abs(math.fsum(shares) - 1.0) > SUM_ERROR:
+            self.fail(
+                f"the shares {quote(str(value))} add up to {math.fsum(shares):.6g}; give them a sum of 1", param, ctx
+            )
+        return tuple(shares)
 
 
 class Real(click.FloatRange):

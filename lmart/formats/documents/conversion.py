@@ -12,41 +12,53 @@ from lmart.data.dataset import RankingDataset
 from lmart.errors import OutputError
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowWriter
 from lmart.formats.documents.reading import open_rows, read_dataset
+from lmart.formats.documents.splitting import QueryDraw, SplitWriter, names_of_parts
 from lmart.formats.format_records import DataFormat
 from lmart.formats.read_options import ReadOptions, ReadState
-from lmart.streams import AtomicOutput
+from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool, chunks
 
 BLOCK_ROWS = 1 << 13
 
 
 def convert_data(
-    src: str, dst: str, target: DataFormat, absent: float, options: ReadOptions, pool: WorkerPool
+    src: str,
+    dst: str,
+    target: DataFormat,
+    absent: float,
+    options: ReadOptions,
+    pool: WorkerPool,
+    draw: QueryDraw | None = None,
 ) -> tuple[str, ...] | None:
     """Write the rows of `src` to `dst` in the format `target`; return the names of the features, None if numbered.
 
+    With a `draw`, whole queries go to the files that `names_of_parts` gives, one of each part; all of them have ids.
     A row without a cell gets `absent` (0 or nan) in a table. A table's header needs all features: LETOR text is held in
     memory for it, all else is streamed. With group_by_qid labels and query ids are required. DataError when there are
-    no rows.
+    no rows, or a part gets no query.
     """
 
-    def make_writer(output: AtomicOutput) -> RowWriter:
-        return target.load_writer(output.path, OutputError)(output, absent, pool)
+    def make_writer(outputs: AtomicOutputs) -> RowWriter:
+        paths = [dst] if draw is None else names_of_parts(dst, len(draw.n_queries))
+        load = target.load_writer
+        writers: list[RowWriter] = [load(path, OutputError)(outputs.open(path), absent, pool) for path in paths]
+        return writers[0] if draw is None else SplitWriter(writers, draw, src)
 
     if options.group_by_qid:
         options = dataclasses.replace(options, require_labels=True, require_queries=True)
         dataset = read_dataset([src], options, pool)
-        with AtomicOutput(dst) as output:
+        with AtomicOutputs() as outputs:
             blocks = _without_empty_document_ids(list(_blocks_of(dataset)))
-            _write(blocks, dataset, dataset.feature_names, make_writer(output), target.is_named)
+            _write(blocks, dataset, dataset.feature_names, make_writer(outputs), target.is_named)
         return dataset.feature_names
-    with open_rows(src, options, pool) as reader, AtomicOutput(dst) as output:
+    with open_rows(src, options, pool) as reader, AtomicOutputs() as outputs:
+        writer = make_writer(outputs)
         blocks = iter(reader)
         blocks = itertools.chain([next(blocks)], blocks)  # the names are known after the first block
         names = None if reader.feature_names is None else tuple(reader.feature_names)
         if target.is_named and names is None:
             blocks = _watched(list(blocks), dst, options)  # the header needs all features
-        _write(blocks, reader, names, make_writer(output), target.is_named)
+        _write(blocks, reader, names, writer, target.is_named)
         return names
 
 
