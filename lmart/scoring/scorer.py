@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array
 from lmart.data.dataset import Rows, SparseRows, pieces
 from lmart.errors import ModelError
 from lmart.kernels.row_arrays import contiguous_rows
 from lmart.kernels.scoring import bit_vectors as kernels
-from lmart.kernels.scoring import tree_walk
-from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
+from lmart.kernels.scoring import step_trees, tree_walk
+from lmart.scoring.ensemble import Ensemble, FlatTrees, Tree, flatten
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.threads import WorkerPool, chunks
 
@@ -44,19 +44,17 @@ class _DistinctThresholds(NamedTuple):
     bound_ranks: Int64Array
 
 
-class _Ranges(NamedTuple):
-    """The distinct conditions of nodes with several bounds.
+class _Table(NamedTuple):
+    """A coded column whose codes are listed.
 
-    numbers      : int64[n_nodes], condition of each node, -1 for a node with a threshold only
-    missing_left : bool[n_conditions], whether a missing value goes left
-    starts       : int64[n_conditions], where the table of each starts
-    table        : uint8[...], by the number of thresholds of the feature below a value: 0 goes left, 1 goes right
+    feature      : whose values are coded
+    codes        : uint8[n_thresholds + 1], by the number of thresholds of the feature below a value
+    missing_code : of a missing value
     """
 
-    numbers: Int64Array
-    missing_left: BoolArray
-    starts: Int64Array
-    table: UInt8Array
+    feature: int
+    codes: UInt8Array
+    missing_code: int
 
 
 class _NodeCodes(NamedTuple):
@@ -103,13 +101,14 @@ def _distinct_thresholds(flat: FlatTrees, n_features: int) -> _DistinctThreshold
     return _DistinctThresholds(features, by_threshold[is_new], starts, ranks[:n_nodes], ranks[n_nodes:])
 
 
-def _number_ranges(flat: FlatTrees, distinct: _DistinctThresholds) -> _Ranges:
-    """Return numbers of the distinct conditions of nodes with several bounds, and the table of each."""
+def _range_tables(flat: FlatTrees, distinct: _DistinctThresholds) -> tuple[Int64Array, list[_Table]]:
+    """Return the tables of the distinct conditions with several bounds, and the table of each node, int64[n_nodes].
+
+    Code 0 goes left, 1 goes right; -1 is for a node with a threshold only.
+    """
     numbers = np.full(len(flat.thresholds), -1, np.int64)
     known: dict[tuple[int, bool, bytes], int] = {}
-    missing_left: list[bool] = []
-    starts: list[int] = []
-    tables: list[UInt8Array] = []
+    tables: list[_Table] = []
     size = 0  # of all tables
     for node in np.flatnonzero(np.diff(flat.bound_offsets)).tolist():
         feature = int(flat.split_columns[node])
@@ -119,50 +118,83 @@ def _number_ranges(flat: FlatTrees, distinct: _DistinctThresholds) -> _Ranges:
             known[key] = len(known)
             crossed = np.zeros(int(distinct.starts[feature + 1] - distinct.starts[feature]) + 1, np.int64)
             crossed[[int(distinct.node_ranks[node]) + 1, *(ranks + 1).tolist()]] = 1
-            missing_left.append(key[1])
-            starts.append(size)
             size += len(crossed)
             if size > LARGEST_TABLES:
                 raise ModelError("the model is too large to score: its categorical splits have too many conditions")
-            tables.append((np.cumsum(crossed) % 2).astype(np.uint8))
+            tables.append(_Table(feature, (np.cumsum(crossed) % 2).astype(np.uint8), 0 if key[1] else CODES))
         numbers[node] = known[key]
-    table = np.concatenate([np.zeros(0, np.uint8), *tables])
-    return _Ranges(numbers, np.array(missing_left, np.bool_), np.array(starts, np.int64), table)
+    return numbers, tables
 
 
-def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels.CodingPlan, _NodeCodes]:
-    """Lay out the thresholds of each feature and the coded columns.
+def _step_tables(flat: FlatTrees, distinct: _DistinctThresholds, first: int) -> list[_Table]:
+    """Return a table for each tree from the first of one feature on: its codes are the leaves."""
+    roots = flat.node_offsets[first:-1]
+    features = flat.split_columns[roots].astype(np.int64)
+    sizes = np.diff(distinct.starts)[features] + 2  # the last is for a missing value
+    tree = np.repeat(np.arange(len(roots)), sizes)
+    ends = np.cumsum(sizes)
+    rank = np.arange(len(tree)) - (ends - sizes)[tree]
+    is_missing = rank == sizes[tree] - 1
+    place = np.zeros(len(tree), np.int64)  # the node, then ~ the leaf
+    while (walking := np.flatnonzero(place >= 0)).size:
+        node = place[walking] + roots[tree[walking]]
+        goes_left = np.where(is_missing[walking], flat.missing_left[node], rank[walking] <= distinct.node_ranks[node])
+        place[walking] = np.where(goes_left, flat.left[node], flat.right[node])
+    leaves = (~place).astype(np.uint8)
+    return [
+        _Table(feature, leaves[end - size : end - 1], int(leaves[end - 1]))
+        for feature, size, end in zip(features.tolist(), sizes.tolist(), ends.tolist(), strict=True)
+    ]
 
-    A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
-    far as nodes use them, and one for each distinct condition with several bounds, coded 0 (left) or 1 (right). A
-    missing value is below all codes in the one and above all in the other, so nodes need no test for it.
-    """
-    distinct = _distinct_thresholds(flat, n_features)
-    ranges = _number_ranges(flat, distinct)
+
+def _lay_out(distinct: _DistinctThresholds) -> tuple[UInt32Array, UInt8Array, Float64Array]:
+    """Return grid_starts, grid_bits and grid of a CodingPlan."""
     sizes = np.diff(distinct.starts)
     bits = np.array([int(size).bit_length() for size in sizes], dtype=np.int64)
     padded = (1 << bits) - 1
-    grid_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
-    grid = np.full(int(grid_starts[-1]) + 1, np.inf)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(padded)])
+    grid = np.full(int(starts[-1]) + 1, np.inf)
     ranks = np.arange(len(distinct.features)) - distinct.starts[distinct.features]
-    grid[1 + grid_starts[distinct.features] + ranks] = distinct.thresholds
+    grid[1 + starts[distinct.features] + ranks] = distinct.thresholds
+    return starts[:-1].astype(np.uint32), bits.astype(np.uint8), grid
 
-    pieces = int(sizes.max(initial=1)) // CODES + 1
-    plain = 2 * pieces  # keys of a feature for plain nodes; those for conditions with several bounds follow
-    kinds = plain + len(ranges.starts)
-    is_range = ranges.numbers >= 0
-    kind = np.where(is_range, plain + ranges.numbers, flat.missing_left * pieces + distinct.node_ranks // CODES)
-    coded, node_columns = np.unique(flat.split_columns.astype(np.int64) * kinds + kind, return_inverse=True)
+
+def _plan_coding(
+    flat: FlatTrees, first_step_tree: int, n_features: int, absent: str
+) -> tuple[kernels.CodingPlan, _NodeCodes, Int64Array]:
+    """Lay out the thresholds and the coded columns; the third are those of the trees from `first_step_tree` on, int64.
+
+    A feature has one coded column for each side that its missing values go to and for each 255 of its thresholds, as
+    far as nodes use them, one for each distinct condition with several bounds, coded 0 (left) or 1 (right), and one for
+    the tree that it alone has. A missing value is below all codes in the one and above all in the other, so nodes need
+    no test for it.
+    """
+    distinct = _distinct_thresholds(flat, n_features)
+    numbers, tables = _range_tables(flat, distinct)
+    n_ranges = len(tables)
+    tables += _step_tables(flat, distinct, first_step_tree)
+    grid_starts, bits, grid = _lay_out(distinct)
+    n_nodes = int(flat.node_offsets[first_step_tree])  # that are walked
+    pieces = int(np.diff(distinct.starts).max(initial=1)) // CODES + 1
+    plain = 2 * pieces  # keys of a feature for plain nodes; those for tables follow
+    kinds = plain + len(tables)
+    is_range = numbers[:n_nodes] >= 0
+    of_node = distinct.node_ranks[:n_nodes]
+    kind = np.where(is_range, plain + numbers[:n_nodes], flat.missing_left[:n_nodes] * pieces + of_node // CODES)
+    of_steps = [table.feature * kinds + plain + n for n, table in enumerate(tables[n_ranges:], n_ranges)]
+    keys = np.concatenate([flat.split_columns[:n_nodes].astype(np.int64) * kinds + kind, np.array(of_steps, np.int64)])
+    coded, columns = np.unique(keys, return_inverse=True)
     if len(coded) >= 1 << 23 or int(np.diff(flat.leaf_offsets).max(initial=0)) >= 1 << 26 or len(grid) >= 1 << 32:
         raise ModelError("the model is too large to score")
     coded_features, coded_kind = coded // kinds, coded % kinds
-    coded_range = np.where(coded_kind >= plain, coded_kind - plain, -1)  # -1 takes the entry that is appended
-    coded_starts = np.where(coded_range < 0, coded_kind % pieces * CODES, 0)
-    missing_left = np.where(
-        coded_range < 0, coded_kind // pieces == 1, np.append(ranges.missing_left, False)[coded_range]
-    )
-    missing_codes = np.where(missing_left, 0, CODES).astype(np.uint8)
-    table_starts = np.append(ranges.starts, -1)[coded_range]
+    coded_table = np.where(coded_kind >= plain, coded_kind - plain, -1)  # -1 takes the entry that is appended
+    coded_starts = np.where(coded_table < 0, coded_kind % pieces * CODES, 0)
+    missing_codes = np.where(coded_kind // pieces == 1, 0, CODES).astype(np.uint8)
+    missing_codes[coded_table >= 0] = [tables[n].missing_code for n in coded_table[coded_table >= 0].tolist()]
+    starts = np.cumsum([0, *(len(table.codes) for table in tables)])
+    starts[-1] = -1
+    table_starts = starts[coded_table]
+    listed = np.concatenate([np.zeros(0, np.uint8), *(table.codes for table in tables)])
     if absent == "missing":
         absent_codes = missing_codes.copy()
     else:
@@ -170,19 +202,20 @@ def _plan_coding(flat: FlatTrees, n_features: int, absent: str) -> tuple[kernels
         below = np.bincount(negative, minlength=n_features)[coded_features]
         absent_codes = np.clip(below - coded_starts, 0, CODES).astype(np.uint8)
         in_table = table_starts >= 0
-        absent_codes[in_table] = ranges.table[(table_starts + below)[in_table]]
+        absent_codes[in_table] = listed[(table_starts + below)[in_table]]
     plan = kernels.CodingPlan(
-        grid_starts[:-1].astype(np.uint32),
-        bits.astype(np.uint8),
+        grid_starts,
+        bits,
         grid,
         np.searchsorted(coded_features, np.arange(n_features + 1)).astype(np.uint32),
         coded_starts.astype(np.uint32),
         missing_codes,
         absent_codes,
         table_starts.astype(np.int64),
-        ranges.table,
+        listed,
     )
-    return plan, _NodeCodes(node_columns.astype(np.int64), np.where(is_range, 0, distinct.node_ranks % CODES))
+    nodes = _NodeCodes(columns[:n_nodes].astype(np.int64), np.where(is_range, 0, of_node % CODES))
+    return plan, nodes, columns[n_nodes:]
 
 
 def _order_leaves(flat: FlatTrees) -> _LeafOrder:
@@ -219,7 +252,9 @@ def _order_leaves(flat: FlatTrees) -> _LeafOrder:
     return _LeafOrder(positions, first, n_first, flip)
 
 
-def _mask_trees(ensemble: Ensemble, flat: FlatTrees, nodes: _NodeCodes) -> kernels.MaskedTrees:
+def _mask_trees(
+    ensemble: Ensemble, flat: FlatTrees, nodes: _NodeCodes, steps: step_trees.StepTrees
+) -> kernels.MaskedTrees:
     """Order the leaves of each tree, and write the masks of each node, bitvector byte by byte."""
     order = _order_leaves(flat)
     n_nodes = len(order.first)
@@ -243,6 +278,7 @@ def _mask_trees(ensemble: Ensemble, flat: FlatTrees, nodes: _NodeCodes) -> kerne
         leaf_values,
         _lowest_bits(),
         int(np.diff(flat.leaf_offsets).max(initial=0) + 7) // 8,
+        steps,
         ensemble.sums == "float32",
         float(max(len(ensemble.trees), 1)) if ensemble.average else 1.0,
     )
@@ -265,6 +301,24 @@ def _code_trees(flat: FlatTrees, nodes: _NodeCodes) -> tree_walk.CodedTrees:
     return tree_walk.CodedTrees(words, values, n_trees)
 
 
+def first_step_tree(trees: Sequence[Tree]) -> int:
+    """Return from which tree on, to the last, each has a feature of its own and no other.
+
+    The trees of a linear ranker are such: the value of the feature tells the leaf, without a walk.
+    """
+    seen: set[int] = set()
+    first = len(trees)
+    for tree in reversed(trees):
+        columns = tree.split_columns
+        if not 2 <= tree.n_leaves <= CODES or tree.bounds is not None or int(columns[0]) in seen:
+            break
+        if (columns != columns[0]).any():
+            break
+        seen.add(int(columns[0]))
+        first -= 1
+    return first
+
+
 def _lowest_bits() -> UInt8Array:
     """Return uint8[256], the lowest bit set in each byte."""
     return np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))], np.uint8)
@@ -275,10 +329,17 @@ class Scorer:
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.ensemble = ensemble
-        flat = flatten(ensemble.trees)
-        self._plan, nodes = _plan_coding(flat, ensemble.n_features, ensemble.absent)
-        self._trees = _mask_trees(ensemble, flat, nodes)
-        self._coded_trees = _code_trees(flat, nodes)
+        flat, first = flatten(ensemble.trees), first_step_tree(ensemble.trees)
+        self._plan, nodes, columns = _plan_coding(flat, first, ensemble.n_features, ensemble.absent)
+        walked = flatten(ensemble.trees[:first])
+        starts = flat.leaf_offsets[first:] - flat.leaf_offsets[first]
+        steps = step_trees.StepTrees(
+            columns.astype(np.uint32),
+            starts[:-1].astype(np.uint64),
+            flat.leaf_values[flat.leaf_offsets[first] :],
+        )
+        self._trees = _mask_trees(ensemble, walked, nodes, steps)
+        self._coded_trees = _code_trees(walked, nodes)
 
     def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
         """Return the score of each row, float64[n]. ModelError when one is too large for a number.

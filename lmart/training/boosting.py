@@ -28,10 +28,11 @@ from lmart.training.grower.leaves import RowNarrowing
 from lmart.training.linear import (
     LinearSource,
     LocalLinearSource,
+    Room,
     fit_steps,
     guarded_weight,
     linear_factors,
-    most_nodes,
+    room_beside,
     step_trees,
 )
 from lmart.training.measured import Measures, deciding
@@ -200,8 +201,8 @@ class BoostingRun:
             self.settings = self.settings.of_first_ranker()
             self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
         rankers = [ranker for ranker in self._trained if ranker.trees]
-        n_nodes = sum(len(grown.split_bins) for ranker in rankers for grown in ranker.trees)
-        steps = self.linear_trees(n_nodes)
+        sizes = [len(grown.split_bins) for ranker in rankers for grown in ranker.trees]
+        steps = self.linear_trees(room_beside(sum(sizes), len(sizes)))
         linear = None
         if len(rankers) == 1 and not steps:
             (ranker,) = rankers
@@ -259,16 +260,12 @@ class BoostingRun:
             for grown in ranker.trees
         ]
 
-    def linear_trees(self, n_nodes: int) -> list[GrownTree]:
-        """Return the trees of the linear ranker; [] where there is none.
-
-        n_nodes : of the trees that it is beside
-        """
+    def linear_trees(self, room: Room) -> list[GrownTree]:
+        """Return the trees of the linear ranker, as far as there is room; [] where there is none."""
         learner = self._learner
-        if learner.linear is None or not learner.n_features or not n_nodes:
+        if learner.linear is None or not learner.n_features or not min(room):
             return []
-        steps = fit_steps(learner.linear, learner.directions)
-        return step_trees(steps, learner.linear, most_nodes(n_nodes))
+        return step_trees(fit_steps(learner.linear, learner.directions), learner.linear, room)
 
     def _add_up(self, trees: Sequence[GrownTree], *, anew: bool = True) -> None:
         """Add up trees in all data sets as `predict` does, to the last bit.

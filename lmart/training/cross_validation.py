@@ -27,7 +27,7 @@ from lmart.threads import WorkerPool
 from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.early_stopping import EarlyStopping
 from lmart.training.folds import Folds, assign_folds
-from lmart.training.linear import linear_factors
+from lmart.training.linear import linear_factors, room_beside
 from lmart.training.measured import Measures, deciding
 from lmart.training.rankers import RoundReport, ranker_weights, weighted
 from lmart.training.scores import spread
@@ -186,7 +186,8 @@ class FoldTraining:
         """Fit the linear ranker, if there is one, beside as many trees as there may be."""
         run = self._runs[0]
         n_nodes = sum(settings.rounds * (ranker.tree.max_leaves - 1) for ranker in settings.rankers)
-        self._linear_trees, self._linear_weight = run.linear_trees(n_nodes), settings.linear
+        room = room_beside(n_nodes, settings.rounds * len(settings.rankers))
+        self._linear_trees, self._linear_weight = run.linear_trees(room), settings.linear
         self._linear_scores = run.scores_of(self._linear_trees)
 
     def _linear_factors(self, training_scores: Float64Array) -> tuple[float, float]:

@@ -33,7 +33,8 @@ MOST_SUMS = 50  # gradients that are summed at most
 REMEMBERED = 8  # latest steps that the next one depends on
 SLOPE_LEFT = 0.9  # of a step's direction, at its end, as a share of that at its start
 NO_WEIGHT_BELOW, ALL_WEIGHT_FROM = 0.75, 0.9  # measures of a validation set, as shares of that by the trees
-NODES = 0.15  # nodes of the linear ranker, as a share of those of all other trees: scoring takes hardly longer
+# Its nodes and its trees are at most these shares of the nodes of all other trees, so that scoring takes hardly longer.
+NODES, TREES = 0.15, 0.05
 
 
 class GradientSums(NamedTuple):
@@ -328,9 +329,19 @@ def linear_factors(weight: float, spreads: Sequence[float], with_init_scores: bo
     return 1.0, weight / (1.0 - weight) * others / own if own > 0.0 else 0.0
 
 
-def most_nodes(n_nodes: int) -> int:
-    """Return how many nodes a linear ranker has at most beside trees of n_nodes nodes."""
-    return math.ceil(NODES * n_nodes)
+class Room(NamedTuple):
+    """How large a linear ranker may be.
+
+    nodes, trees : most of all together
+    """
+
+    nodes: int
+    trees: int
+
+
+def room_beside(n_nodes: int, n_trees: int) -> Room:
+    """Return how large a linear ranker may be beside the trees of the other rankers, and their nodes together."""
+    return Room(math.ceil(NODES * n_nodes), min(math.ceil(TREES * n_nodes), n_trees))
 
 
 class _Segment(NamedTuple):
@@ -346,22 +357,22 @@ class _Segment(NamedTuple):
     cut: int
 
 
-def step_trees(steps: Float64Array, source: LinearSource, most_nodes: int) -> list[GrownTree]:
+def step_trees(steps: Float64Array, source: LinearSource, room: Room) -> list[GrownTree]:
     """Return trees of one feature each, which together add to a score about what `steps` do.
 
-    steps      : float64[n_bins], as `fit_steps` returns them
-    source     : the documents
-    most_nodes : of all trees together
+    steps  : float64[n_bins], as `fit_steps` returns them
+    source : the documents
+    room   : for all trees together
 
-    Cuts are added one by one, each where it takes most off the sum of squared errors over the documents, so that
-    features that hardly matter have no tree. A leaf is the mean of its documents, and what is constant is left out.
+    The features whose steps spread the scores most have trees. Cuts are added one by one, each where it takes most off
+    the sum of squared errors over the documents. A leaf is the mean of its documents, and what is constant is left out.
     """
     edges, counts = source.edges, source.bin_counts
     starts = edges.bin_offsets[:-1]
     feature = np.repeat(np.arange(edges.n_features), np.diff(edges.bin_offsets))
     place = np.arange(edges.n_bins) - starts[feature]
     spread = np.add.reduceat(steps * steps * counts[feature, place], starts)
-    most_spread = np.sort(np.argsort(-spread, kind="stable")[:most_nodes])
+    most_spread = np.sort(np.argsort(-spread, kind="stable")[: min(room)])
     cuts: dict[int, list[int]] = {}
 
     def push(feature: int, first: int, stop: int) -> None:
@@ -374,7 +385,7 @@ def step_trees(steps: Float64Array, source: LinearSource, most_nodes: int) -> li
     heap: list[_Segment] = []
     for f in most_spread.tolist():
         push(f, 0, int(edges.missing_bins[f]))
-    for _ in range(most_nodes):
+    for _ in range(room.nodes):
         if not heap:
             break
         best = heapq.heappop(heap)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.score_data import score_dataset
-from helpers.trees import around, ensembles, grow, plain_scores, rows_for, sparse
+from helpers.trees import THRESHOLDS, around, ensembles, grow, plain_scores, rows_for, sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +18,7 @@ from lmart.errors import DataError, ModelError
 from lmart.kernels.scoring.bit_vectors import FEW_ROWS
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher, match_dataset, missing_columns
-from lmart.scoring.scorer import Scorer
+from lmart.scoring.scorer import Scorer, first_step_tree
 from lmart.threads import WorkerPool
 
 
@@ -44,6 +44,41 @@ def test_scores_are_those_of_the_plain_walk(data: st.DataObject) -> None:
     ensemble = data.draw(ensembles())
     rows = data.draw(rows_for(ensemble.n_features))
     assert bits(scores(ensemble, rows)) == bits(plain_scores(ensemble, rows))
+
+
+@given(ensembles(), st.integers(0, 2**32), st.data())
+def test_trees_of_one_feature_each_score_as_they_are_walked(start: Ensemble, seed: int, data: st.DataObject) -> None:
+    rng = random.Random(seed)
+    columns = rng.sample(range(start.n_features), rng.randint(1, start.n_features))
+    steps = tuple(grow(rng, rng.choice([2, 12, 60]), [column], THRESHOLDS) for column in columns)
+    ensemble = replace(start, trees=(*steps[:1], *start.trees, *steps))
+    assert first_step_tree(ensemble.trees) <= len(ensemble.trees) - len(steps)
+    rows = data.draw(rows_for(start.n_features))
+    assert bits(scores(ensemble, rows)) == bits(plain_scores(ensemble, rows))
+    halves = scores(replace(ensemble, average=True), rows)
+    assert halves == [total / len(ensemble.trees) for total in plain_scores(ensemble, rows)]
+
+
+def test_trees_of_one_feature_are_those_at_the_end_that_share_none() -> None:
+    rng = random.Random(1)
+    first, second = (grow(rng, 5, [column], THRESHOLDS) for column in (0, 1))
+    both, leaf, wide = grow(rng, 30, [0, 1], THRESHOLDS), grow(rng, 1, [0], THRESHOLDS), grow(rng, 256, [2], THRESHOLDS)
+    for trees, expected in (
+        ((), 0),
+        ((first, second), 0),
+        ((first, second, first), 1),
+        ((both, first), 1),
+        ((first, leaf), 2),
+        ((first, wide), 2),
+        ((wide, first), 1),
+    ):
+        assert first_step_tree(trees) == expected
+    rows = [{0: value, 1: value} for value in around(THRESHOLDS)]
+    in_float32 = Ensemble((both, first, second), np.arange(3), sums="float32")
+    sums = np.zeros(len(rows), np.float32)
+    for tree in in_float32.trees:
+        sums = (sums + np.array(scores(Ensemble((tree,), np.arange(3)), rows))).astype(np.float32)
+    assert scores(in_float32, rows) == sums.tolist()
 
 
 def large(

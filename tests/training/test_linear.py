@@ -28,9 +28,11 @@ from lmart.training.linear import (
     L2,
     LinearSource,
     LocalLinearSource,
+    Room,
     fit_steps,
     guarded_weight,
     linear_factors,
+    room_beside,
     step_trees,
 )
 from lmart.training.resolving import resolve_for
@@ -122,7 +124,7 @@ def test_trees_come_near_steps_within_the_nodes_allowed() -> None:
     source.sum_gradients(steps)
     exact, errors = training.scores, []
     for most in (4, 40, 400):
-        trees = step_trees(steps, source, most)
+        trees = step_trees(steps, source, Room(most, 5))
         assert sum(len(one.split_bins) for one in trees) <= most
         assert all(len(set(one.split_features.tolist())) == 1 for one in trees)
         training.restart()
@@ -131,6 +133,14 @@ def test_trees_come_near_steps_within_the_nodes_allowed() -> None:
             training.add(one)
         errors.append(float(((training.scores - exact) ** 2).mean() / exact.var()))
     assert errors[0] > errors[1] > errors[2] and errors[1] < 0.1
+
+
+def test_few_trees_are_of_the_features_that_matter_most() -> None:
+    source, _ = source_of(additive(2))
+    steps = fit_steps(source, None)
+    for most in (1, 3):
+        assert [one.split_features[0] for one in step_trees(steps, source, Room(400, most))] == list(range(most))
+    assert room_beside(300, 10) == (45, 10) and room_beside(20, 10) == (3, 1) and room_beside(0, 0) == (0, 0)
 
 
 def test_monotone_constraints_hold_for_the_sum_of_all_trees() -> None:

@@ -19,6 +19,7 @@ from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, U
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
 from lmart.kernels.numba_support.intrinsics import clear_where_above
 from lmart.kernels.row_arrays import RowArrays
+from lmart.kernels.scoring.step_trees import StepTrees, add_step_trees
 from lmart.kernels.scoring.tree_walk import CodedTrees, walk_codes
 
 FEW_ROWS = 24  # most rows that are walked down the trees, for which clearing bits would take longer
@@ -41,8 +42,8 @@ class CodingPlan(NamedTuple):
     coded_starts  : uint32[n_coded], thresholds of the feature before those of this coded column
     missing_codes : uint8[n_coded], the code of nan
     absent_codes  : uint8[n_coded], the code of a cell that is not written
-    table_starts  : int64[n_coded], place in `table` of a coded column that stands for a node with several bounds, -1
-                    for all others
+    table_starts  : int64[n_coded], place in `table` of a coded column that stands for a node with several bounds or for
+                    a tree of one feature, -1 for all others
     table         : uint8[...], for each such column its code by the number of thresholds below the value
     """
 
@@ -66,6 +67,7 @@ class MaskedTrees(NamedTuple):
     leaf_values  : float64[n_leaves], in the order of the bits
     lowest_bits  : uint8[256], the lowest bit set in a byte
     n_bytes      : int64, bytes of the bitvector of the largest tree
+    steps        : StepTrees, further trees, which come after these
     in_float32   : bool, the sum is rounded to float32 after each tree
     divisor      : float64, of the sum
     """
@@ -76,6 +78,7 @@ class MaskedTrees(NamedTuple):
     leaf_values: Float64Array
     lowest_bits: UInt8Array
     n_bytes: int
+    steps: StepTrees
     in_float32: bool
     divisor: float
 
@@ -212,7 +215,7 @@ def count_thresholds_below(
 
 @inner_kernel
 def code_of(rank: np.uint32, start: np.uint32, missing_code: np.uint8) -> np.uint8:
-    """Return the code of a cell in a coded column that stands for no node with several bounds.
+    """Return the code of a cell in a coded column that has no table.
 
     rank         : uint32, thresholds of the feature below the cell, or MISSING
     start        : uint32, thresholds of the feature before those of the coded column
@@ -263,8 +266,13 @@ def code_rows(
     Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK_ROWS x n_coded + n_features).
     """
     coded_offsets, below, cell_rows = plan.coded_offsets, buffers.below, buffers.rows
-    for v in range(np.uint64(len(plan.absent_codes))):
-        codes[v, :] = plan.absent_codes[v]
+    if stop - first <= FEW_ROWS:
+        for v in range(np.uint64(len(plan.absent_codes))):
+            for i in range(np.uint64(stop - first)):
+                codes[v, i] = plan.absent_codes[v]
+    else:
+        for v in range(np.uint64(len(plan.absent_codes))):
+            codes[v, :] = plan.absent_codes[v]
     n_features = np.uint64(len(plan.grid_starts))
     in_all = have_same_columns(rows, first, stop)  # then cells of a feature are evenly spaced, and need no grouping
     start = n_cells = np.uint64(0)
@@ -364,7 +372,8 @@ def score_rows(
 
     rows       : RowArrays, n rows, in
     column_map : int32[n_data_columns], feature of the model for each data column, -1 for none, in
-    plan       : CodingPlan, in      trees : MaskedTrees, in      coded_trees : CodedTrees, the same trees, in
+    plan       : CodingPlan, in      trees : MaskedTrees, in
+    coded_trees : CodedTrees, the same trees, those of one feature at the end left out, in
     base_score : float64      scores : float64[n], out      first, stop : int64, the rows of this call
 
     Equation: score = (base_score + leaf value of tree 1 + leaf value of tree 2 ..., in this order) / divisor.
@@ -394,5 +403,6 @@ def score_rows(
         else:
             sums[:] = base_score
             add_trees(trees, codes, bitvectors, sums)
+        add_step_trees(trees.steps, codes, n, trees.in_float32, sums)
         for i in range(n):
             scores[start + i] = sums[i] / trees.divisor

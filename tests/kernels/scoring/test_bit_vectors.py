@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lmart.kernels.row_arrays import contiguous_rows
 from lmart.kernels.scoring import bit_vectors
+from lmart.kernels.scoring.step_trees import StepTrees
 
 UNTOUCHED = 77
 
@@ -108,6 +109,7 @@ def mask_word(column: int, byte: int, flip: bool, code: int, mask: int) -> int:
     return column << 40 | byte << 17 | flip << 16 | code << 8 | mask
 
 
+NO_STEPS = StepTrees(np.zeros(0, np.uint32), np.zeros(0, np.uint64), np.zeros(0))
 LOWEST_BITS = np.array([0] + [(byte & -byte).bit_length() - 1 for byte in range(1, 256)], np.uint8)
 
 
@@ -123,6 +125,7 @@ def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], 
         np.array([value for _, values in trees for value in values]),
         LOWEST_BITS,
         n_bytes,
+        NO_STEPS,
         False,
         1.0,
     )
