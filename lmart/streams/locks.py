@@ -4,13 +4,48 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 from lmart.errors import OutputError
 from lmart.streams.common import cannot_write
 from lmart.streams.targets import resolve
+
+POLL = 0.005  # seconds
+LONGEST_RENAMING = 10.0  # seconds in which several files get their names; whoever takes longer was stopped
+
+
+@contextmanager
+def folders_locked(folders: Iterable[str]) -> Iterator[None]:
+    """Keep other runs from renaming several files in these folders meanwhile, so that all of them are of one run.
+
+    Folders that cannot be locked are passed over, as is the lock of a process that does not give it back.
+    """
+    held: list[int] = []
+    until = time.monotonic() + LONGEST_RENAMING
+    try:
+        for folder in sorted(set(folders)):  # in one order, so that no two wait for each other
+            with suppress(OSError):
+                held.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+                _lock_until(held[-1], until)
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def _lock_until(descriptor: int, until: float) -> None:
+    """Lock a file, waiting for whoever has locked it, but not for ever."""
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(POLL)
 
 
 class NameLock:

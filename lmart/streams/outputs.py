@@ -9,7 +9,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Protocol, Self
 
@@ -17,6 +17,7 @@ from lmart.descriptors import remember, write_some
 from lmart.errors import OutputError, counted, visible
 from lmart.streams import temporaries
 from lmart.streams.common import cannot_be_replaced, cannot_write, without_compression, zstandard
+from lmart.streams.locks import folders_locked
 from lmart.streams.targets import (
     check_target,
     is_of_another,
@@ -196,14 +197,12 @@ class AtomicOutput:
         sync_folder(os.path.dirname(self._target))
 
     def _keep(self) -> str | None:
-        """Let the finished file stay under its temporary name, which is returned; None when it has none."""
+        """Let the finished file stay under a name of its own, which is returned; None when it has none."""
         if not self._direct and self._own:
             with suppress(OSError):
                 self._name()
         name, self._temporary = self._temporary, None
-        if name is not None:
-            temporaries.forget(name)
-        return name
+        return None if name is None else temporaries.keep(name)
 
     def _name(self) -> None:
         if self._temporary is None:
@@ -258,6 +257,14 @@ class AtomicOutputs:
 
 def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
     """Rename finished files; when one cannot be, keep it and those that follow: they are the result of the work."""
+    folders = [os.path.dirname(output._target) for output in outputs if not output._direct]
+    with ExitStack() as stack:
+        if len(folders) > 1:
+            stack.enter_context(folders_locked(folders))
+        _rename_all(outputs)
+
+
+def _rename_all(outputs: Sequence[AtomicOutput]) -> None:
     for place, output in enumerate(outputs):
         try:
             output._rename()
@@ -332,8 +339,9 @@ class StagedOutput(AtomicOutput):
         except OSError as error:
             raise self._failure(error) from None
         self._check()  # whoever ended the work may have swept the folder just before the name appeared there
-        name = self._keep()
+        name, self._temporary = self._temporary, None
         assert name is not None
+        temporaries.forget(name)
         self.staged = StagedFile(self.path, name, self._target, (status.st_ino, status.st_size))
 
 
@@ -389,6 +397,14 @@ def put_in_place(files: Sequence[StagedFile]) -> None:
     OutputError when one cannot get its name, or is gone; it and those that follow are kept: they are the result of the
     work.
     """
+    folders = {os.path.dirname(file.target) for file in files}
+    with folders_locked(folders):
+        _replace_all(files)
+    for folder in folders:
+        sync_folder(folder)
+
+
+def _replace_all(files: Sequence[StagedFile]) -> None:
     for place, file in enumerate(files):
         try:
             os.replace(file.temporary, file.target)
@@ -397,8 +413,6 @@ def put_in_place(files: Sequence[StagedFile]) -> None:
                 continue
             raise _not_put(file, files[place + 1 :], error) from None
         temporaries.forget(file.temporary)
-    for folder in {os.path.dirname(file.target) for file in files}:
-        sync_folder(folder)
 
 
 def _has_its_name(file: StagedFile) -> bool:

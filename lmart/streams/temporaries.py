@@ -2,21 +2,38 @@
 
 A file without a name is gone with its process, however that ends. It gets the temporary name only for the moment
 before it is renamed, as a link cannot replace a file. NFS, FAT and others know no files without a name: there a process
-that is killed outright leaves its temporary file behind. A mark, at most 32 letters and digits, becomes part of names.
+that is killed outright leaves its temporary file behind, until an output of the same name is written again. Files are
+locked while they are written, by which those that were left behind are known.
+
+A mark, at most 32 letters and digits, becomes part of names: whoever gives it removes these files.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import stat
 from contextlib import suppress
+
+_RANDOM = 8  # bytes, written as hexadecimal digits
+_ENDING = re.compile(rb"\.[0-9a-f]{%d}\.tmp" % (2 * _RANDOM))
+KEPT = ".kept"  # in place of .tmp, of files that users are told of
 
 _names: set[str] = set()  # of temporary files that there are, or may be
 
 
 def create(target: str, mark: str = "") -> tuple[int, str | None]:
-    """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one."""
+    """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one.
+
+    Without a mark, what killed processes left of this target is deleted first.
+    """
+    if not mark:
+        _remove_left(target)
     if _can_be_named_later(target):
-        return _without_name(target), None
+        descriptor = _without_name(target)
+        _lock(descriptor)
+        return descriptor, None
     return create_named(target, mark)
 
 
@@ -26,7 +43,11 @@ def create_named(target: str, mark: str = "") -> tuple[int, str]:
         # On the list before it exists: a signal may end the process at any moment.
         name = _new_name(target, mark)
         try:
-            return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), name
+            descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            if _lock(descriptor) and _is_named(descriptor, name):
+                return descriptor, name
+            os.close(descriptor)  # another process has just taken it for a file that was left behind
+            remove(name)
         except FileExistsError:
             forget(name)
         except OSError:
@@ -47,6 +68,17 @@ def give_name(descriptor: int, target: str, mark: str = "") -> str:
         forget(name)
         raise
     return name
+
+
+def keep(name: str) -> str:
+    """Give a finished file a name that it stays under, and return that."""
+    stays = name.removesuffix(".tmp") + KEPT
+    try:
+        os.rename(name, stays)
+    except OSError:
+        stays = name
+    forget(name)
+    return stays
 
 
 def forget(name: str) -> None:
@@ -75,10 +107,49 @@ def remove_marked(folder: str, mark: str) -> None:
                 remove(os.path.join(folder, name))
 
 
+def _remove_left(target: str) -> None:
+    """Delete the temporary files of this target, of this user, that no process writes any more."""
+    folder, name = os.path.split(os.fsencode(target))
+    start = b"." + name[:200]
+    with suppress(OSError):
+        for found in os.listdir(folder):
+            if found.startswith(start) and _ENDING.fullmatch(found, len(start)):
+                with suppress(OSError):
+                    _remove_unlocked(os.path.join(folder, found))
+
+
+def _remove_unlocked(name: bytes) -> None:
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(name)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file that is to be written; return whether nobody else has locked it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, where no file is known as left behind
+        pass
+    return True
+
+
+def _is_named(descriptor: int, name: str) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(os.stat(name), os.fstat(descriptor))
+    return False
+
+
 def _new_name(target: str, mark: str) -> str:
     folder, name = os.path.split(os.fsencode(target))
     # Bytes: a name is limited to 255 bytes, and may be no valid UTF-8.
-    ending = f".{mark}{os.urandom(8).hex()}.tmp".encode()
+    ending = f".{mark}{os.urandom(_RANDOM).hex()}.tmp".encode()
     made = os.fsdecode(os.path.join(folder, b"." + name[:200] + ending))
     _names.add(made)
     return made

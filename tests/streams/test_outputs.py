@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import select
@@ -24,6 +25,7 @@ from lmart.streams import (
     AtomicOutput,
     AtomicOutputs,
     check_output,
+    locks,
     read_all,
     temporaries,
 )
@@ -110,13 +112,92 @@ def test_what_was_made_is_kept_when_only_the_last_step_fails(
     with pytest.raises(OutputError) as found, AtomicOutputs() as outputs:
         for name in "abc":
             outputs.open(str(tmp_path / name)).write(name)
-    kept = re.findall(r"(/\S+\.tmp)", str(found.value))
+    kept = re.findall(r"(/\S+\.kept)", str(found.value))
     assert re.search(r"/b: cannot be replaced: .* busy; what was made is kept as /\S+ and /\S+; move", str(found.value))
     assert [Path(path).read_text() for path in kept] == ["b", "c"]
     assert [(tmp_path / name).read_text() for name in "abc"] == ["a", "old", "old"]
     assert names_in(tmp_path) == sorted(["a", "b", "c", *(Path(path).name for path in kept)])
     temporaries.remove_all()
     assert all(map(os.path.exists, kept))  # not even at the end of the process
+    monkeypatch.undo()
+    with AtomicOutput(str(tmp_path / "b")) as out:
+        out.write("new")
+    assert all(map(os.path.exists, kept))  # nor by the next run
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_output_of_that_name(way: str, tmp_path: Path) -> None:
+    others = [".out.tmp", ".out.0123456789abcdeg.tmp", ".out2.0123456789abcdef.tmp", ".out.0123456789abcdef.kept"]
+    others += [".out.0123456789abcdef0123456789abcdef0123456789abcdef.tmp", ".out.0123456789abcdef.tmp.gz"]
+    for name in (*others, ".out.0123456789abcdef.tmp", ".out.00000000000000ff.tmp"):
+        (tmp_path / name).write_text("left")
+    (tmp_path / ".out.1111111111111111.tmp").symlink_to(".out.tmp")
+    (tmp_path / ".out.2222222222222222.tmp").mkdir()
+    with AtomicOutput(str(tmp_path / "out")) as first:
+        first.write("first")
+        with AtomicOutput(str(tmp_path / "out")) as second:  # another process, at the same time
+            second.write("second")
+        assert (tmp_path / "out").read_text() == "second"
+    assert (tmp_path / "out").read_text() == "first"
+    there = [".out.1111111111111111.tmp", ".out.2222222222222222.tmp"]
+    assert names_in(tmp_path) == sorted([*others, *there, "out"])
+
+
+def test_a_file_that_is_just_being_made_may_be_taken_for_one_that_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then it is made again."""
+    target = str(tmp_path / "out")
+    lock, n = temporaries._lock, []
+
+    def late(descriptor: int) -> bool:
+        n.append(descriptor)
+        if len(n) == 1:
+            temporaries._remove_left(target)
+        return lock(descriptor)
+
+    monkeypatch.setattr(temporaries, "_lock", late)
+    descriptor, name = temporaries.create_named(target)
+    os.close(descriptor)
+    assert len(n) == 2 and names_in(tmp_path) == [Path(name).name]
+    temporaries.remove(name)
+
+
+def test_outputs_of_two_runs_at_once_are_those_of_one(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run gives its files their names before the first has given all: it waits."""
+    real = os.replace
+    second = threading.Thread(target=lambda: write("second"))
+
+    def write(text: str) -> None:
+        with AtomicOutputs() as outputs:
+            for name in ("model", "report"):
+                outputs.open(str(tmp_path / name)).write(text)
+
+    def replace(source: str, target: str) -> None:
+        real(source, target)
+        if threading.current_thread() is not second and not second.ident:
+            second.start()
+            second.join(0.3)
+            assert second.is_alive()
+
+    monkeypatch.setattr(os, "replace", replace)
+    write("first")
+    second.join()
+    assert {(tmp_path / name).read_text() for name in ("model", "report")} == {"second"}
+
+
+def test_a_folder_that_a_stopped_process_has_locked_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "LONGEST_RENAMING", 0.05)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    with AtomicOutputs() as outputs:
+        for name in "ab":
+            outputs.open(str(tmp_path / name)).write(name)
+    os.close(folder)
+    assert names_in(tmp_path) == ["a", "b"]
 
 
 def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
