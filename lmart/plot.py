@@ -1,4 +1,4 @@
-"""Pictures of models for notebooks and papers: each function draws on axes of matplotlib and returns them.
+"""Pictures for notebooks and papers: each function draws on axes of matplotlib and returns them; and pages of models.
 
 >>> import lmart, lmart.plot
 >>> model = lmart.train(lmart.read("data/sample/train.svm"), trees=20)
@@ -11,27 +11,42 @@ They need the package matplotlib, of the extra `report`. Without `ax` each draws
 
 from __future__ import annotations
 
+import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmart.array_types import Float64Array
-from lmart.data.dataset import pieces
+from lmart import __version__
+from lmart.data.dataset import join_rows, pieces, take_rows
 from lmart.decimals import shortest
 from lmart.errors import LmartError, needs_package
+from lmart.evaluation import evaluate
+from lmart.formats.registry import OWN
+from lmart.interrupts import safe_interrupts
 from lmart.model import Model
-from lmart.reports.model_summary import node_bounds, steps
+from lmart.reports.model_effects import EffectRows
+from lmart.reports.model_summary import node_bounds, steps, summarize
+from lmart.reports.pages.charts import require_matplotlib
+from lmart.reports.pages.model import ModelPage, first_trees, render_model_page
 from lmart.reports.run_report import RunReport, load_report
+from lmart.reports.words import Explained
+from lmart.scoring.effects import MatchedRows, sampled_contributions, tried_values
+from lmart.scoring.effects import partial_dependence as mean_scores
 from lmart.scoring.ensemble import Tree
+from lmart.scoring.explain import Explainer
 from lmart.scoring.given_columns import match_columns
+from lmart.scoring.importance import ContributionMeans
+from lmart.scoring.scorer import Scorer
+from lmart.streams import AtomicOutputs
+from lmart.threads import WorkerPool, threads_to_use
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POINTS = 40  # values of a feature that are tried
 DIGITS = 4  # of numbers in a tree
 DASHES = ("-", "--", ":", "-.")  # of rankers
+MOST_BANDS = 2  # systems whose intervals are drawn
 
 
 def importance(
@@ -68,28 +83,81 @@ def partial_dependence(
     Means of scores compare only within one picture. Short marks at the bottom are deciles of the feature.
     ValueError when the model has no such feature.
     """
-    names = [model.ensemble.feature_name(column) for column in range(model.ensemble.n_features)]
-    if str(feature) not in names:
-        raise ValueError(f"the model has no feature {str(feature)!r}")
-    column = names.index(str(feature))
-    table = _table(model, features)
-    if len(table) > rows:
-        table = table[np.sort(np.random.default_rng(seed).choice(len(table), rows, replace=False))]
-    present = np.sort(table[:, column][~np.isnan(table[:, column])])
+    column, matched = _sampled(model, features, feature, rows, seed)
+    every = matched.values_of(column, model.ensemble.absent_value)
+    present = np.sort(every[~np.isnan(every)])
     if not len(present):
         raise ValueError(f"all values of the feature {str(feature)!r} are missing")
-    places = np.unique(np.linspace(0, len(present) - 1, POINTS).round().astype(int))
-    values = np.unique(present[places])
-    means = []
-    for value in values:
-        table[:, column] = value
-        means.append(float(model.predict(table).mean()))
+    values = tried_values(present)
+    with safe_interrupts():
+        means = mean_scores(Scorer(model.ensemble), matched, column, values.tolist())
     axes = _axes(ax)
     axes.step(values, means, where="post")
     deciles = present[np.linspace(0, len(present) - 1, 11).round().astype(int)]
     axes.plot(deciles, np.zeros(11), "|", transform=axes.get_xaxis_transform(), color="0.5", clip_on=False)
     axes.set_xlabel(str(feature))
     axes.set_ylabel("mean score")
+    return axes
+
+
+def contributions(
+    model: Model, features: object, feature: str | int, *, rows: int = 1000, seed: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Draw what a feature contributes to the score of each of some rows (SHAP), by its value: a dot for a row.
+
+    model    : gives the scores
+    features : rows, as `Model.predict` takes them
+    feature  : name or index of the feature
+    rows     : number of rows drawn at random, where there are more
+    seed     : of the draw
+    ax       : to draw on; None: on a new figure
+
+    Rows in which the feature is missing have no dot. Dots of one value that are apart say that the effect depends on
+    other features. ValueError when the model has no such feature, ModelError when it cannot explain scores.
+    """
+    column, matched = _sampled(model, features, feature, rows, seed)
+    values = matched.values_of(column, model.ensemble.absent_value)
+    with safe_interrupts(), WorkerPool(1) as pool:
+        explained = sampled_contributions(Explainer(model.ensemble), matched, np.array([column]), pool)[:, 0]
+    axes = _axes(ax)
+    axes.axhline(0, color="0.5", linewidth=1)
+    axes.plot(values, explained, "o", markersize=3, alpha=0.5)
+    axes.set_xlabel(str(feature))
+    axes.set_ylabel("contribution to the score")
+    return axes
+
+
+def ndcg(
+    y: object, scores: object, qid: object = None, *, cutoffs: int = 20, ax: Axes | None = None, **options: Any
+) -> Axes:
+    """Draw NDCG@k of one system or several for each k up to a largest one.
+
+    y, scores, qid : as `lmart.evaluate` takes them
+    cutoffs        : the largest k
+    ax             : to draw on; None: on a new figure
+    options        : further keywords of `lmart.evaluate`, such as like, gain and weights
+
+    One or two systems have their bootstrap intervals as bands. The errors are those of `lmart.evaluate`; ValueError
+    when `cutoffs` is below 1.
+    """
+    if cutoffs < 1:
+        raise ValueError(f"cutoffs is {cutoffs}; give a whole number from 1 up")
+    places = list(range(1, cutoffs + 1))
+    names = [f"ndcg@{k}" for k in places]
+    found = evaluate(y, scores, qid, names, **options)
+    axes = _axes(ax)
+    for place, system in enumerate(found.systems):
+        values = found.result.systems[place].report.values
+        means = [math.nan if values[name] is None else values[name] for name in names]
+        (line,) = axes.plot(places, means, marker=".", label=system)
+        if len(found.systems) <= MOST_BANDS:
+            ends = [found.statistics[place][name].interval or (math.nan, math.nan) for name in names]
+            low, high = zip(*ends, strict=True)
+            axes.fill_between(places, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    axes.set_xlabel("k")
+    axes.set_ylabel("NDCG@k")
+    if len(found.systems) > 1:
+        axes.legend()
     return axes
 
 
@@ -160,6 +228,52 @@ def tree(model: Model, number: int = 1, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
+def page(
+    model: Model,
+    path: str | os.PathLike[str],
+    features: object = None,
+    *,
+    top: int | None = 20,
+    title: str | None = None,
+    threads: int | None = None,
+) -> None:
+    """Write a page on a model for a browser, as `lmart show --html` does: one file that needs no other.
+
+    model    : with its history, if it was just trained
+    path     : of the page; compressed when it ends in .gz or .zst
+    features : rows whose scores the page explains, as `Model.predict` takes them; None: it explains none
+    top      : number of features that are shown at once; None: all
+    title    : of the page
+    threads  : threads to use, None: all that this process may use
+
+    ModelError and DataError as `Model.predict` raises them, OutputError when the file cannot be written.
+    """
+    name, ensemble = os.fsdecode(path), model.ensemble
+    if model.history is not None or features is not None:
+        require_matplotlib(name)
+    means = effects = explained = None
+    with safe_interrupts(), WorkerPool(threads_to_use(threads)) as pool:
+        if features is not None:
+            rows, column_map = match_columns(ensemble, features)
+            sample = EffectRows(ensemble, pool)
+            if sample.explainer is not None:
+                means = ContributionMeans(sample.explainer, pool)
+            for _, _, piece in pieces(rows, len(column_map)):
+                sample.add(piece, column_map)
+                if means is not None:
+                    means.add(piece, column_map)
+        summary = summarize(ensemble, OWN, None if means is None else means.means)
+        if features is not None:
+            explained = None if means is None else Explained("the data", means.n_rows)
+            effects = sample.effects(summary.importance, top, pool)
+    trees, run = first_trees(summary), model.history
+    content = ModelPage(
+        "the model", summary, __version__, top, trees, explained, effects, run, "history", title or "The model"
+    )
+    with AtomicOutputs() as files:
+        files.open(name).write(render_model_page(content))
+
+
 def _places(drawn: Tree) -> dict[tuple[str, int], tuple[float, int]]:
     """Return where each node and leaf stands: leaves side by side, a node above the middle of its children."""
     places: dict[tuple[str, int], tuple[float, int]] = {}
@@ -183,16 +297,20 @@ def _condition(model: Model, drawn: Tree, node: int) -> str:
     return f"{name} <= {bounds[0]}" + (" ..." if len(bounds) > 1 else "")
 
 
-def _table(model: Model, features: object) -> Float64Array:
-    """Return rows as float64[n, n_features], the features in the order of the model."""
-    ensemble = model.ensemble
-    rows, column_map = match_columns(ensemble, features)
-    absent = 0.0 if ensemble.absent == "zero" else np.nan
-    matched = np.flatnonzero(column_map >= 0)
-    table = np.full((len(rows), ensemble.n_features), absent)
-    for start, stop, piece in pieces(rows, len(column_map)):
-        table[start:stop, column_map[matched]] = piece.dense(len(column_map), absent)[:, matched]
-    return table
+def _sampled(model: Model, features: object, feature: str | int, rows: int, seed: int) -> tuple[int, MatchedRows]:
+    """Return the position of a feature in the model, and some of the rows. ValueError when there is no such feature."""
+    names = [model.ensemble.feature_name(column) for column in range(model.ensemble.n_features)]
+    if str(feature) not in names:
+        raise ValueError(f"the model has no feature {str(feature)!r}")
+    every, column_map = match_columns(model.ensemble, features)
+    chosen = np.arange(len(every))
+    if len(every) > rows:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(every), rows, replace=False))
+    parts = [
+        take_rows(piece, chosen[(chosen >= start) & (chosen < stop)] - start)
+        for start, stop, piece in pieces(every, len(column_map))
+    ]
+    return names.index(str(feature)), MatchedRows(join_rows(parts), column_map)
 
 
 def _axes(ax: Axes | None, width: float = 6.0, height: float = 4.0) -> Axes:

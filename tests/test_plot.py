@@ -129,3 +129,31 @@ def test_a_history_is_that_of_a_model(model: lmart.Model, axes: Any) -> None:
     assert axes.lines[0].get_ydata().tolist() == list(model.history.rankers[0].curves[0].values)
     with pytest.raises(ValueError, match="no history"):
         lmart.plot.history(lmart.Model(model.ensemble))
+
+
+def test_contributions_are_those_that_explain_gives(model: lmart.Model, axes: Any) -> None:
+    data = lmart.read(SAMPLE)
+    lmart.plot.contributions(model, data, 11, rows=10_000, ax=axes)
+    values, drawn = axes.lines[-1].get_data()
+    column = model.feature_ids.index(11)
+    np.testing.assert_array_equal(values, dense(SAMPLE)[:, column])
+    np.testing.assert_array_equal(drawn, model.explain(data).contributions[:, column])
+    lmart.plot.contributions(model, data, 11, rows=50, ax=axes)
+    assert len(axes.lines[-1].get_xdata()) == 50
+
+
+def test_ndcg_is_that_of_evaluate_at_each_cutoff(model: lmart.Model, axes: Any) -> None:
+    data = lmart.read("data/sample/test.svm")
+    systems = {"model": model.predict(data), "first": data.to_numpy()[:, 0]}
+    assert lmart.plot.ndcg(data.labels, systems, data.qid, cutoffs=7, like="lightgbm", ax=axes) is axes
+    names = [f"ndcg@{k}" for k in range(1, 8)]
+    found = lmart.evaluate(data.labels, systems, data.qid, names, like="lightgbm")
+    assert [line.get_label() for line in axes.lines] == list(systems)
+    for line in axes.lines:
+        places, means = line.get_data()
+        assert places.tolist() == list(range(1, 8))
+        assert means.tolist() == [found[name][line.get_label()] for name in names]
+    low = axes.collections[0].get_paths()[0].vertices[:, 1].min()
+    assert low == pytest.approx(min(found.intervals[name]["model"][0] for name in names))
+    with pytest.raises(ValueError, match="cutoffs is 0"):
+        lmart.plot.ndcg(data.labels, systems, data.qid, cutoffs=0)

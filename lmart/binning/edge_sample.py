@@ -97,6 +97,13 @@ class RowSample:
         """The rows of the sample, as the kernels take them; valid until rows are added."""
         return SharedColumnRows(self._offsets.view, self._column_starts.view, self._columns.view, self._values.view)
 
+    def to_rows(self) -> SparseRows:
+        """Return the rows of the sample as rows of their own."""
+        rows = self.rows
+        sizes = np.diff(rows.offsets)
+        places = np.arange(len(rows.values)) + np.repeat(rows.column_starts - rows.offsets[:-1], sizes)
+        return SparseRows(rows.offsets.copy(), rows.columns[places], rows.values.copy())
+
     def expect(self, n_rows: int) -> None:
         """Reserve memory for the sample of about `n_rows` rows in all."""
         if len(self):

@@ -16,9 +16,9 @@ from lmart.formats.results.query_measures import per_query_lines
 from lmart.measures.comparing import SystemStatistics, statistics_of
 from lmart.measures.measure import Measure
 from lmart.measures.results import EvaluationResult
-from lmart.reports.charts import require_matplotlib
-from lmart.reports.page import render_page
-from lmart.reports.page_content import cutoff_names, narrowed, page_content, with_cutoffs
+from lmart.reports.pages.charts import require_matplotlib
+from lmart.reports.pages.evaluation import render_page
+from lmart.reports.pages.evaluation_content import cutoff_names, narrowed, page_content, with_cutoffs
 from lmart.reports.run_report import RunReport, load_report
 from lmart.streams import AtomicOutputs
 from lmart.threads import WorkerPool

@@ -74,6 +74,21 @@ class SampledValues:
         shares: Float64Array = counts / max(1, len(self))
         return shares
 
+    def range_without(self, edge: float) -> tuple[float, ...]:
+        """Return the smallest and the largest value without a share at each end; nothing when all are missing."""
+        n = len(self) - self.missing
+        return (self._ranked(int(edge * (n - 1))), self._ranked(n - 1 - int(edge * (n - 1)))) if n else ()
+
+    def histogram(self, low: float, high: float, n_bins: int) -> Int64Array:
+        """Return how many values lie in equal parts of a range, what lies beyond in the first and last: int64[n_bins].
+
+        A value between two parts belongs to the lower one.
+        """
+        inner = np.linspace(low, high, n_bins + 1)[1:-1]
+        below = np.searchsorted(self.numbers, inner, "right") + self.absent * (inner >= 0)
+        counts: Int64Array = np.diff(below, prepend=0, append=len(self) - self.missing)
+        return counts
+
     def _ranked(self, rank: int) -> float:
         first_zero = int(np.searchsorted(self.numbers, 0.0))
         if first_zero <= rank < first_zero + self.absent:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.decimals import shortest
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree, flatten, node_sums
 from lmart.scoring.importance import Importance, importance_order, split_importance, trees_by_ranker
 from lmart.settings import TrainSettings
@@ -99,6 +100,12 @@ class FeatureImportance:
     gain_share: float | None
     splits: int
     contribution: float | None = None
+
+    @property
+    def decisive(self) -> float:
+        """The number by which features are ordered: the contribution, else the share of gain, else the splits."""
+        shares = (value for value in (self.contribution, self.gain_share) if value is not None)
+        return next(shares, float(self.splits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +259,15 @@ def node_bounds(tree: Tree, node: int) -> list[float]:
     if tree.bounds is not None and tree.bound_offsets is not None:
         found += tree.bounds[tree.bound_offsets[node] : tree.bound_offsets[node + 1]].tolist()
     return found
+
+
+def ranges_text(name: str, bounds: Sequence[float]) -> str:
+    """Return the values that go left at a node, in words: an even number of its bounds are below them."""
+    texts = [shortest(bound) for bound in bounds]
+    ranges = [f"{name} <= {texts[0]}"]
+    ranges += [f"{low} < {name} <= {high}" for low, high in zip(texts[1::2], texts[2::2], strict=False)]
+    ranges += [f"{name} > {texts[-1]}"] if len(texts) % 2 == 0 else []
+    return " or ".join(ranges)
 
 
 def ranker_of_tree(ensemble: Ensemble, number: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -105,6 +106,11 @@ class Ensemble:
     def n_features(self) -> int:
         """The number of features."""
         return len(self.feature_ids)
+
+    @property
+    def absent_value(self) -> float:
+        """The value of a feature that a row does not name; nan is missing."""
+        return 0.0 if self.absent == "zero" else math.nan
 
     @property
     def largest_label(self) -> int | None:

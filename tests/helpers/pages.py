@@ -1,8 +1,10 @@
-"""The page of an evaluation, as a test reads it: its tables, its JSON, and what else its elements say."""
+"""A page as a test reads it: its tables, its JSON, and what else its elements say."""
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from html.parser import HTMLParser
 from typing import Any
 
@@ -82,3 +84,23 @@ class Page(HTMLParser):
             self.texts.append(data)
         elif self.unclosed and self.unclosed[-1] == "script" and self._script is not None:
             self._script.append(data)
+
+
+def check_page(text: str) -> Page:
+    """Return the page, which needs nothing else, and is well-formed and labelled for those who cannot see it."""
+    page = Page(text)
+    assert not page.unclosed
+    assert len(set(page.ids)) == len(page.ids)
+    assert all(link.startswith(("#", "data:")) for link in page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert not re.search(r"https?://(?!www\.w3\.org/)|@import|url\((?!#)", text)
+    names = [name for name, _ in page.elements]
+    assert ("html", {"lang": "en"}) in page.elements and names.count("h1") == 1 and "title" in names
+    assert all(given.get("aria-label") and given.get("role") == "img" for name, given in page.elements if name == "svg")
+    assert all(given.get("scope") in ("col", "row") for name, given in page.elements if name == "th")
+    assert names.count("caption") == names.count("table")
+    headings = [int(name[1]) for name in names if re.fullmatch(r"h[1-6]", name)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(headings))
+    for variable in set(re.findall(r"var\((--\w+)\)", text)):
+        assert text.count(f"{variable}: #") == 2  # light and dark
+    return page

@@ -16,7 +16,7 @@ from lmart.gains import Gain
 from lmart.measures import CHOICES, Conventions, Evaluator, parse_measures
 from lmart.measures.judgments import Judgments
 from lmart.measures.presets import PRESETS, conventions_like
-from lmart.reports.page_content import with_cutoffs
+from lmart.reports.pages.evaluation_content import with_cutoffs
 
 LABELS = [1.0, 3.0, 0.0, 2.0, 0.0]  # in ranked order
 

@@ -163,3 +163,16 @@ def test_agrees_with_pandas() -> None:
         assert feature.lowest == values.min() and feature.highest == values.max()
         assert feature.sampled.median == pytest.approx(values.median(), abs=1e-15)
         assert (feature.sampled.distinct, feature.zeros) == (values.nunique(), int((values == 0).sum()))
+
+
+@given(numbers=st.lists(st.floats(-9, 9), max_size=40), absent=st.integers(0, 5), missing=st.integers(0, 3))
+def test_histograms_count_every_value_once(numbers: list[float], absent: int, missing: int) -> None:
+    sampled = data_summary.SampledValues(np.sort(np.array(numbers)), absent, missing)
+    counts = sampled.histogram(-4.0, 6.0, 5)
+    expected = [0] * 5
+    for value in [*numbers, *[0.0] * absent]:
+        expected[sum(value > bound for bound in (-2.0, 0.0, 2.0, 4.0))] += 1
+    assert counts.tolist() == expected
+    ends = sampled.range_without(0.0)
+    every = [*numbers, *[0.0] * absent]
+    assert ends == ((min(every), max(every)) if every else ())

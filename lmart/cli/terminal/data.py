@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from lmart.cli.terminal.layout import NOT_DEFINED, Sheet, Table, facts, paragraph
-from lmart.decimals import shortest
 from lmart.errors import counted, input_name, visible
 from lmart.reports.data_drift import DataDrift, Drift
 from lmart.reports.data_summary import DataSummary, FeatureFacts
+from lmart.reports.words import data_facts, features_text
 
-LISTED = 8  # names in a line
 COLUMNS = ("feature", "min", "median", "max", "zeros", "missing", "distinct", "ndcg@10", "rising")
 
 
 def data_lines(summary: DataSummary, top: int | None, sheet: Sheet) -> list[str]:
     """Return the lines on a file of data, with the `top` features that rank best by themselves; None: all."""
-    lines = facts(list(_facts(summary)), sheet)
+    lines = facts(list(data_facts(summary, summary.path)), sheet)
     ordered = sorted(summary.features, key=lambda feature: -feature.best_ndcg)
     listed = ordered[:top]
     if not listed:
@@ -32,45 +31,6 @@ def data_lines(summary: DataSummary, top: int | None, sheet: Sheet) -> list[str]
     if summary.data_order is not None:
         notes.append("ndcg@10: of ranking by the feature alone, largest first; rising: smallest first.")
     return [*lines, *[sheet.faint(line) for text in notes for line in paragraph(text, sheet)]]
-
-
-def _facts(summary: DataSummary) -> Iterator[tuple[str, str]]:
-    yield "data", visible(input_name(summary.path))
-    yield "documents", f"{summary.documents:,}"
-    sizes = summary.query_sizes
-    if summary.query_ids is None:
-        yield "queries", "no query ids"
-    else:
-        low, high = int(sizes.min()), int(sizes.max())
-        yield (
-            "queries",
-            f"{len(sizes):,}, of {low:,} to {high:,} documents, half of them up to {_middle(sizes.tolist()):,}",
-        )
-    if summary.labels is None:
-        yield "labels", "none"
-    elif summary.labels:
-        yield "labels", ", ".join(f"{shortest(value)}: {count:,}" for value, count in summary.labels.items())
-    elif summary.label_range is not None:
-        yield "labels", f"many, from {' to '.join(map(shortest, summary.label_range))}"
-    if summary.labels is not None and summary.query_ids is not None:
-        yield "no order", f"{counted(summary.one_label, 'query', 'queries')} with one label in all documents"
-        yield "ndcg@10", f"{summary.data_order:.6f} as the documents stand in the file"
-    features = summary.features
-    yield "features", f"{len(features):,}"
-    for name, found in {
-        "constant": [feature.name for feature in features if feature.is_constant],
-        "equal": [
-            f"{feature.name} = {feature.equal_to}"
-            for feature in features
-            if feature.equal_to and not feature.is_constant
-        ],
-        "by query": [feature.name for feature in features if not feature.varying and not feature.is_constant],
-    }.items():
-        if found and not (name == "by query" and summary.query_ids is None):
-            what = "constant in each query: " if name == "by query" else ""
-            yield name, f"{what}{_listed(found)}"
-    if summary.sampled < summary.documents:
-        yield "sampled", f"medians and distinct values are those of {summary.sampled:,} documents"
 
 
 def _cells(feature: FeatureFacts, summary: DataSummary) -> list[str]:
@@ -118,7 +78,7 @@ def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> l
         ),
         ("features", f"{n_clear:,} of {len(drift.features):,} drift clearly"),
         *(
-            (name, _listed(found))
+            (name, features_text(found))
             for name, found in (("only first", drift.missing), ("only other", drift.extra))
             if found
         ),
@@ -139,12 +99,3 @@ def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> l
 def _distance(drift: Drift) -> str:
     what = "differ clearly" if drift.is_clear else "do not differ clearly"
     return f"{what}: KS {drift.distance:.4f}, {drift.critical:.4f} by chance"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f", and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return f"feature{'s' * (len(names) > 1)} {', '.join(map(visible, names[:LISTED]))}{more}"
-
-
-def _middle(sizes: list[int]) -> int:
-    return sorted(sizes)[(len(sizes) - 1) // 2]

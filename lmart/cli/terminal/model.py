@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from lmart.cli.terminal.layout import (
     GAP,
@@ -25,7 +25,6 @@ from lmart.cli.terminal.layout import (
 )
 from lmart.decimals import shortest
 from lmart.errors import counted, input_name, visible
-from lmart.formats.registry import OWN
 from lmart.reports.model_summary import (
     FeatureImportance,
     ModelSummary,
@@ -34,10 +33,12 @@ from lmart.reports.model_summary import (
     depths,
     node_bounds,
     node_documents,
+    ranges_text,
     ranker_of_tree,
     steps,
 )
 from lmart.reports.run_report import Curve, RankerRun, RunReport
+from lmart.reports.words import Explained, model_facts, run_facts, span
 from lmart.scoring.ensemble import Ensemble, Tree
 
 INDENT = 2  # blanks for each level
@@ -50,93 +51,14 @@ STOPPED = {
 }
 
 
-class Explained(NamedTuple):
-    """The data whose scores were explained."""
-
-    path: str
-    rows: int
-
-
 def model_lines(
     summary: ModelSummary, path: str, top: int | None, sheet: Sheet, explained: Explained | None = None
 ) -> list[str]:
     """Return the lines on a model: facts, rankers, features."""
-    lines = facts(_facts(summary, path, explained), sheet)
+    lines = facts(model_facts(summary, path, explained), sheet)
     if len(summary.rankers) > 1:
         lines += ["", *_ranker_table(summary.rankers, sheet)]
     return [*lines, *importance_lines(summary.importance, top, sheet, len(summary.rankers))]
-
-
-def _facts(summary: ModelSummary, path: str, explained: Explained | None) -> list[tuple[str, str]]:
-    model, rankers = summary.ensemble, summary.rankers
-    n_leaves = sum(ranker.leaves for ranker in rankers)
-    found = [("model", f"{visible(input_name(path))} ({summary.format})")]
-    several = f"; the mean of {len(rankers)} rankers" if len(rankers) > 1 else ""
-    average = "; a score is their mean" if model.average else ""
-    found.append(("trees", f"{len(model.trees):,}{several}{average}"))
-    if len(rankers) == 1 and rankers[0].objective is not None:
-        ranker = rankers[0]
-        found.append(("ranker", ", ".join(visible(word) for word in (ranker.objective, ranker.tree) if word)))
-    if model.trees:
-        sizes = [tree.n_leaves for tree in model.trees]
-        span = _span(min(sizes), max(sizes))
-        found.append(("leaves", f"{n_leaves:,}; {span} a tree, {n_leaves / len(sizes):.1f} on average"))
-        levels = depths(model.trees)
-        found.append(("depth", f"{_span(int(levels.min()), int(levels.max()))}, {levels.mean():.1f} on average"))
-    if summary.documents is not None and summary.leaf_documents is not None:
-        fewest, median, most = summary.leaf_documents
-        leaf = f"{_span(fewest, most)} in a leaf, half of the leaves up to {median:,}"
-        found.append(("documents", f"{summary.documents:,}; {leaf}"))
-    unused = summary.unused
-    found.append(("features", f"{model.n_features - len(unused):,} of {model.n_features:,} are split on"))
-    if unused:
-        found.append(("no split on", _listed(unused)))
-    absent = "0" if model.absent == "zero" else "missing"
-    base = "" if model.base_score == 0 else f"start at {shortest(float(model.base_score))}; "
-    sums = "; summed in single precision" if model.sums == "float32" else ""
-    found.append(("scores", f"{base}a feature that a row does not name is {absent}{sums}"))
-    metric = model.settings.get("metric")
-    if summary.format == OWN and isinstance(metric, str):
-        stopped = " chose how many trees each ranker has" if model.settings.get("early_stop") else ""
-        found.append(("measure", f"{visible(metric)}{stopped}"))
-    if not model.settings:
-        pass
-    elif summary.format == OWN:
-        found.append(("settings", settings_text(summary.changed)))
-    else:
-        found.append(("the file says", _named_values(summary.changed)))
-    if explained is not None:
-        found.append(
-            ("contributions", f"to {counted(explained.rows, 'score')} of {visible(input_name(explained.path))}")
-        )
-    return found
-
-
-def settings_text(changed: Mapping[str, Any]) -> str:
-    """Return the settings that differ from the defaults, as text."""
-    if not changed:
-        return "the defaults"
-    return f"{_named_values(changed)}; others are the defaults"
-
-
-def _named_values(values: Mapping[str, Any]) -> str:
-    words = (f"{visible(name.replace('_', '-'))} {visible(_setting(value))}" for name, value in values.items())
-    return ", ".join(words)
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value) if value != "" else "none"
-
-
-def _span(low: int, high: int) -> str:
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(visible, names[:most])) + more
 
 
 def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
@@ -153,7 +75,7 @@ def _ranker_table(rankers: Sequence[RankerFacts], sheet: Sheet) -> list[str]:
                 kind,
                 f"{ranker.trees:,}",
                 numbers,
-                _span(ranker.fewest, ranker.most),
+                span(ranker.fewest, ranker.most),
                 f"{ranker.depth:,}",
                 f"{ranker.split_features:,}",
             ]
@@ -184,7 +106,7 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
         adds = [] if feature.contribution is None else [shown(feature.contribution)]
         share = [] if feature.gain_share is None else [f"{feature.gain_share:.2%}"]
         rows.append([visible(feature.feature), *adds, *share, f"{feature.splits:,}"])
-    values = [_bar_value(feature) for feature in listed]
+    values = [feature.decisive for feature in listed]
     largest = max(values)
     lines = ["", *Table(header, rows).lines(sheet, [value / largest if largest > 0 else 0.0 for value in values])]
     notes = []
@@ -201,12 +123,6 @@ def importance_lines(features: Sequence[FeatureImportance], top: int | None, she
     else:
         notes.append("The file does not say what splits gained: splits are the nodes that split on it.")
     return [*lines, *[sheet.faint(line) for text in notes for line in paragraph(text, sheet)]]
-
-
-def _bar_value(feature: FeatureImportance) -> float:
-    """Return the value that a bar shows, by which the features are ordered."""
-    shares = (value for value in (feature.contribution, feature.gain_share) if value is not None)
-    return next(shares, float(feature.splits))
 
 
 def importance_table(features: Sequence[FeatureImportance]) -> Iterator[str]:
@@ -273,12 +189,7 @@ def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> s
 
 
 def _written(name: str, bounds: Sequence[float], missing_left: bool) -> str:
-    """Return a condition: an even number of the bounds are below the values that go left."""
-    texts = [shortest(bound) for bound in bounds]
-    ranges = [f"{name} <= {texts[0]}"]
-    ranges += [f"{low} < {name} <= {high}" for low, high in zip(texts[1::2], texts[2::2], strict=False)]
-    ranges += [f"{name} > {texts[-1]}"] if len(texts) % 2 == 0 else []
-    return "if " + " or ".join([*ranges, *["missing"] * missing_left]) + ":"
+    return f"if {ranges_text(name, bounds)}{' or missing' if missing_left else ''}:"
 
 
 def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
@@ -302,7 +213,7 @@ def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
 
 def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> list[str]:
     """Return the lines on a run: facts, curves, features."""
-    lines = facts(_run_facts(report, path), sheet)
+    lines = facts(run_facts(report, path), sheet)
     for number, ranker in enumerate(report.rankers, 1):
         lines += ["", *_ranker_lines(number, ranker, report, sheet)]
     if any(each.best is not None and len(each.values) > 1 for ranker in report.rankers for each in ranker.curves):
@@ -311,77 +222,6 @@ def run_lines(report: RunReport, path: str, top: int | None, sheet: Sheet) -> li
     if report.importance is None:
         return lines
     return [*lines, *importance_lines(report.importance, top, sheet, len(report.rankers))]
-
-
-def _run_facts(report: RunReport, path: str) -> list[tuple[str, str]]:
-    content = report.content
-    files = _object(content.get("files"))
-    found = [("report", f"{visible(input_name(path))} (of lmart train)")]
-    size = _object(content.get("data"))
-    counts = [
-        counted(size[key], singular, many)
-        for key, singular, many in (
-            ("documents", "document", None),
-            ("queries", "query", "queries"),
-            ("features", "feature", None),
-        )
-        if isinstance(size.get(key), int)
-    ]
-    found.append(("data", "; ".join(filter(None, (_files(files.get("data")), ", ".join(counts))))))
-    if files.get("validation"):
-        found.append(("validation", _files(files["validation"])))
-    grown, kept = sum(len(ranker.rounds) for ranker in report.rankers), sum(ranker.trees for ranker in report.rankers)
-    several = f" of {len(report.rankers)} rankers" if len(report.rankers) > 1 else ""
-    found.append(("trees", f"{kept:,}{several}; {counted(grown, 'round')}"))
-    continued = _object(content.get("continued_from"))
-    if isinstance(continued.get("trees"), int):
-        found.append(
-            ("continued", f"from {counted(continued['trees'], 'tree')} of {visible(str(continued.get('model')))}")
-        )
-    for metric, measures in {report.metric: report.measures, **report.further}.items():
-        found += [(metric if k == 0 else "", text) for k, text in enumerate(_measures(measures))]
-    found += _selection(content, report.metric)
-    found.append(("settings", settings_text(report.changed)))
-    seconds = _object(content.get("seconds"))
-    spent = [f"{visible(stage)} {time:.1f}" for stage, time in seconds.items() if isinstance(time, int | float)]
-    found.append(("seconds", ", ".join(spent) or NOT_DEFINED))
-    warnings = content.get("warnings")
-    texts = [visible(str(text)) for text in warnings] if isinstance(warnings, list) else []
-    return [*found, *(("warning", text) for text in texts)]
-
-
-def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]:
-    """Return the results of folds and of tuning in the report."""
-    found = []
-    folds = _object(content.get("cross_validation"))
-    if isinstance(folds.get("mean"), int | float) and isinstance(folds.get("folds"), list):
-        match folds.get("interval"):
-            case [int() | float() as low, int() | float() as high]:
-                between = f", {low:.6f} to {high:.6f}"
-            case _:
-                between = ""
-        found.append(("folds", f"{metric} {folds['mean']:.6f}{between} over {len(folds['folds'])} folds"))
-        for name, further in _object(folds.get("further")).items():
-            if isinstance(mean := _object(further).get("mean"), int | float):
-                found.append(("", f"{visible(name)} {mean:.6f}"))
-    tuning = _object(content.get("tuning"))
-    if isinstance(tuning.get("trials"), list):
-        best = tuning.get("best")
-        number = str(best) if isinstance(best, int) else "none"
-        found.append(("tuning", f"{counted(len(tuning['trials']), 'trial')}; the best is {number}"))
-    return found
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _files(names: object) -> str:
-    return ", ".join(visible(input_name(str(name))) for name in names) if isinstance(names, list) else ""
-
-
-def _measures(measures: Sequence[tuple[str, float | None]]) -> list[str]:
-    return [f"{shown(value)} on {visible(input_name(name))}" for name, value in measures]
 
 
 def _ranker_lines(number: int, run: RankerRun, report: RunReport, sheet: Sheet) -> Iterator[str]:

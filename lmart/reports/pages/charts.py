@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lmart.errors import OutputError, needs_package, visible
 from lmart.reports.html_parts import text
-from lmart.reports.page_content import CutoffCurve, Distribution
+from lmart.reports.pages.evaluation_content import CutoffCurve, Distribution
 from lmart.reports.run_report import Curve, RankerRun
+from lmart.scoring.effects import FeatureEffect
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +35,7 @@ VARIABLES = {
     **{colour: f"var(--s{k + 1})" for k, colour in enumerate(COLOURS)},
 }
 MOST_BANDS = 2  # systems whose intervals are drawn; more would hide each other
+SKEWED = 8  # times its middle part that the range of a feature may be on a linear axis
 LONGEST_LABEL = 40  # characters of a name in a legend
 SETTINGS = {
     "svg.fonttype": "none",
@@ -195,6 +197,56 @@ def learning_chart(run: RankerRun, curves: Sequence[Curve], metric: str, number:
         _legend(axes, len(shown) + 1)
 
     return _chart(draw, title, number, 2.7 + 0.2 * len(shown))
+
+
+def effect_chart(effect: FeatureEffect, mean_score: float, limits: tuple[float, float], number: int) -> Chart:
+    """Return how the score changes with a feature: a line of means, and a dot for the contribution in some rows.
+
+    mean_score : of the rows, which the line is drawn about
+    limits     : of the change of the score
+    """
+    scale, low, high, linear = _value_axis(effect)
+
+    def draw(axes: Axes) -> None:
+        """Draw the line, the dots, and a mark at each decile."""
+        axes.axhline(0, color=INK, linewidth=0.8, linestyle=":")
+        dots = {"linestyle": "none", "marker": "o", "markersize": 2.4, "markeredgewidth": 0}
+        axes.plot(effect.row_values, effect.contributions, color=COLOURS[1], alpha=0.45, **dots)
+        changes = effect.scores - mean_score
+        axes.step([*effect.values, high], [*changes, changes[-1]], where="post", color=COLOURS[0], linewidth=1.8)
+        marks = {"transform": axes.get_xaxis_transform(), "clip_on": False, "markersize": 5}
+        axes.plot(effect.deciles, [0] * len(effect.deciles), "|", color=INK, **marks)
+        if scale == "symlog":
+            axes.set_xscale(scale, linthresh=linear)
+        else:
+            axes.set_xscale(scale)
+        axes.set_xlim(low, high)
+        axes.set_ylim(*limits)
+        if scale == "linear":
+            axes.locator_params("x", nbins=6)
+        axes.locator_params("y", nbins=6)
+        axes.set_xlabel(_label(effect.feature))
+        axes.set_ylabel("change of the score")
+
+    return _chart(draw, f"Effect of the feature {visible(effect.feature)}", number, 2.7)
+
+
+def _value_axis(effect: FeatureEffect) -> tuple[str, float, float, float]:
+    """Return the scale of a feature's axis, its ends, and up to where a symmetrical logarithm is linear.
+
+    Few features are spread evenly: of large values in few documents, a linear axis would show nothing else.
+    """
+    deciles = effect.deciles.tolist()
+    low, high, middle = deciles[0], deciles[-1], deciles[9] - deciles[1]
+    if low == high:
+        return "linear", low - 0.5, high + 0.5, 0.0
+    margin = 0.02 * (high - low)
+    positive = min((value for value in effect.values.tolist() if value > 0), default=0.0)
+    if low < 0 or positive <= 0 or high - low <= SKEWED * middle or high <= SKEWED * positive:
+        return "linear", low - margin, high + margin, 0.0
+    if low > 0:
+        return "log", low / 1.1, high * 1.1, 0.0
+    return "symlog", -0.1 * positive, high * 1.1, positive
 
 
 def _label(name: str) -> str:

@@ -11,7 +11,7 @@ from lmart.measures.comparing import statistics_of
 from lmart.measures.judgments import Judgments
 from lmart.measures.resampling import Resampling
 from lmart.measures.results import EvaluationResult, QueryGroup, SystemEvaluation
-from lmart.reports.page_content import BINS, CUTOFFS, cutoff_names, narrowed, page_content, with_cutoffs
+from lmart.reports.pages.evaluation_content import BINS, CUTOFFS, cutoff_names, narrowed, page_content, with_cutoffs
 from lmart.threads import WorkerPool
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lmart.reports.page import STYLE
+from lmart.reports.pages.frame import STYLE
 
 # What people without one kind of cones see (Machado, Oliveira and Fernandes 2009, severity 1), in linear RGB.
 SEEN = {

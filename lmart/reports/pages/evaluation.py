@@ -1,4 +1,4 @@
-"""The page of an evaluation: one HTML file that needs nothing else, for screens of any width, light and dark."""
+"""The page of an evaluation: means, differences, NDCG at each cutoff, distributions, groups, and the run."""
 
 from __future__ import annotations
 
@@ -9,165 +9,52 @@ from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
 from lmart.measures.results import best_places, distinct_names, logarithms_note
-from lmart.reports.charts import (
+from lmart.reports.html_parts import Cell, facts, folded, interval, number, table, text
+from lmart.reports.pages.charts import (
     MOST_BANDS,
-    Chart,
     Difference,
     cutoff_chart,
     difference_chart,
     distribution_chart,
-    learning_chart,
 )
-from lmart.reports.html_parts import Cell, embedded, facts, folded, interval, number, section, shown, table, text
-from lmart.reports.model_summary import FeatureImportance
-from lmart.reports.page_content import Distribution, PageContent
-from lmart.reports.run_report import Curve, RankerRun, RunReport
-from lmart.reports.verdict import is_best_beyond_chance, is_beyond_chance, main_measure, verdict
+from lmart.reports.pages.evaluation_content import Distribution, PageContent
+from lmart.reports.pages.frame import Figures, render, side_by_side
+from lmart.reports.pages.run import run_sections
+from lmart.reports.pages.verdict import is_best_beyond_chance, is_beyond_chance, main_measure, verdict
 
 MOST_COLUMNS = 4  # systems that stand beside each other, not below
 MOST_NAMED = 3  # systems that the title names
 MOST_ROWS = 12  # systems that a chart of distributions has rows for; comparisons in a table that is shown at once
 MOST_DIFFERENCES = 28  # of all pairs of eight systems, in a chart
-LISTED = 20  # features that are shown at once
-# One column for telephones, two of charts where there is room; light and dark.
-STYLE = """
-:root {
-  color-scheme: light dark;
-  --ink: #1c1e21; --faint: #5c636a; --paper: #ffffff; --line: #c9ced3; --grid: #c9ced3; --raised: #f4f6f8;
-  --s1: #0b62a8; --s2: #b34700; --s3: #028179; --s4: #760023; --s5: #086efb; --s6: #0000f9;
-}
-@media screen and (prefers-color-scheme: dark) {
-  :root {
-    --ink: #e6e8ea; --faint: #a4abb2; --paper: #15181b; --line: #434a51; --grid: #434a51; --raised: #1f2327;
-    --s1: #63b3f4; --s2: #ff9f5a; --s3: #9dffc2; --s4: #f9de0a; --s5: #43ffff; --s6: #81876b;
-  }
-}
-* { box-sizing: border-box; }
-body {
-  margin: 0 auto; padding: 1rem; max-width: 62rem; background: var(--paper); color: var(--ink);
-  font: 1rem/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; overflow-wrap: anywhere;
-}
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .25rem; }
-h2 { font-size: 1.2rem; margin: 2.25rem 0 .5rem; padding-top: .75rem; border-top: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
-p { margin: .4rem 0; max-width: 44rem; }
-.verdict { padding: .5rem .9rem; background: var(--raised); border-left: 4px solid var(--s1); max-width: 48rem; }
-.faint, caption, footer { color: var(--faint); }
-footer { margin-top: 2.5rem; font-size: .875rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: .5rem 0; }
-dt { color: var(--faint); }
-dd { margin: 0; min-width: 0; }
-.scroll { overflow-x: auto; margin: .5rem 0; }
-.scroll:focus-visible { outline: 2px solid var(--s1); outline-offset: 2px; }
-.scroll + .scroll { margin-top: 1.25rem; }
-table { border-collapse: collapse; font-size: .9375rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-caption { text-align: left; padding-bottom: .25rem; font-size: .875rem; }
-th, td { padding: .2rem .65rem .2rem 0; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
-thead th { vertical-align: bottom; color: var(--faint); font-weight: 600; white-space: normal; min-width: 4rem; }
-thead th { overflow-wrap: break-word; }
-tbody th, .text { overflow-wrap: anywhere; }
-th:first-child { position: sticky; left: 0; background: var(--paper); }
-th:first-child, td:first-child, .text { text-align: left; }
-tbody th, .text { font-weight: 400; white-space: normal; min-width: 5rem; max-width: 16rem; }
-td.best { font-weight: 700; }
-td span.under { display: block; font-size: .875em; font-weight: 400; color: var(--faint); }
-td.bar { min-width: 5rem; width: 40%; }
-td.bar span { display: block; height: .7rem; background: var(--s1); border-radius: 2px; }
-details { margin: .25rem 0 .75rem; }
-summary { cursor: pointer; color: var(--faint); font-size: .875rem; padding: .2rem 0; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem 2rem; }
-figure { margin: .5rem 0; max-width: 36rem; }
-.charts > div { min-width: 0; }
-figcaption { font-weight: 600; margin-bottom: .25rem; }
-svg { display: block; width: 100%; height: auto; color: var(--ink); stroke-linejoin: round; }
-svg text { font-family: inherit; }
-@media screen and (max-width: 40rem) {
-  dl { display: block; }
-  thead { display: none; }
-  table, caption, tbody, tr { display: block; }
-  tr { padding: .35rem 0; border-bottom: 1px solid var(--line); }
-  tbody th, td { display: block; padding: .05rem 0; border: 0; }
-  tbody th, .text { max-width: none; }
-  tbody th { position: static; font-weight: 600; }
-  td::before {
-    content: attr(data-label); color: var(--faint); font-weight: 400; float: left; text-align: left; max-width: 55%;
-  }
-  td, .text { text-align: right; white-space: normal; }
-  td::after { content: ""; display: block; clear: left; }
-  td.bar { width: auto; }
-  td.bar::before { content: none; }
-}
-@media print {
-  @page { margin: 14mm; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
-  .scroll { overflow: visible; }
-  table, caption { font-size: 8pt; }
-  th, td { white-space: normal; padding-right: .4rem; }
-  th:first-child { position: static; }
-  td data { white-space: nowrap; }
-  h1, h2, h3, caption, figcaption, summary { break-after: avoid; }
-  figure, tr, dl, .verdict { break-inside: avoid; }
-  figure { max-width: 26rem; }
-  details::details-content { content-visibility: visible; block-size: auto; }
-}
-"""
 
 
 def render_page(content: PageContent) -> str:
     """Return the page as HTML; the same content gives the same bytes.
 
-    Tables hold every digit of their numbers, as the values of `data` elements, and all content stands in the page as
-    JSON, in the script element `content`.
+    Tables hold every digit of their numbers, as the values of `data` elements.
     """
-    sections = (section(*parts) for parts in _sections(content, _Charts()))
     several = len(content.systems) > MOST_NAMED
     title = (
         content.title or f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
     )
-    footer = (
-        f"Made by lmart {text(content.version)}. Every number of this page, with all its digits, is in its element "
-        "<code>script#content</code>, as JSON."
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<title>{text(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{text(title)}</h1>\n{_verdict(content)}{_facts(content)}{''.join(sections)}</main>\n<footer>{footer}</footer>\n"
-        f'<script type="application/json" id="content">{embedded(content.to_json())}</script>\n</body>\n</html>\n'
-    )
+    before = _verdict(content) + _facts(content)
+    return render(title, before, _sections(content, Figures()), content.version, content.to_json())
 
 
-def _sections(content: PageContent, charts: _Charts) -> Iterator[tuple[str, str, str]]:
+def _sections(content: PageContent, figures: Figures) -> Iterator[tuple[str, str, str]]:
     """Yield the name, the title and the content of each section."""
     evaluation = content.evaluation
     yield "measures", "Measures", _measures(content)
     if evaluation.get("comparisons"):
-        yield "comparison", "Comparison", _comparisons(content, charts)
-    yield "cutoffs", "NDCG at each cutoff", _cutoffs(content, charts)
+        yield "comparison", "Comparison", _comparisons(content, figures)
+    yield "cutoffs", "NDCG at each cutoff", _cutoffs(content, figures)
     if content.distributions:
-        yield "queries", "Queries by value", _distributions(content, charts)
+        yield "queries", "Queries by value", _distributions(content, figures)
     if evaluation.get("groups"):
         yield "groups", "Groups of queries", _groups(content)
-    yield from _run_sections(content, charts)
+    if content.run is not None:
+        yield from run_sections(content.run, content.run_path, figures)
     yield "conventions", "Conventions", _conventions(content)
-
-
-class _Charts:
-    """Numbers the charts of a page, so that their parts have names of their own."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def next(self) -> int:
-        """Return the number of the next chart."""
-        self.count += 1
-        return self.count
-
-    @staticmethod
-    def figure(chart: Chart, below: str = "") -> str:
-        """Return a chart with its title."""
-        figure = f"<figure><figcaption>{text(chart.title)}</figcaption>\n{chart.svg}</figure>\n"
-        return f"<div>\n{figure}{below}</div>\n"
 
 
 def _verdict(content: PageContent) -> str:
@@ -244,8 +131,8 @@ def _summary_rows(system: Mapping[str, Any], measures: Sequence[str]) -> Iterato
         yield [text(name), number(system["metrics"][name]), interval(summary["interval"]), *spread]
 
 
-def _cutoffs(content: PageContent, charts: _Charts) -> str:
-    chart = cutoff_chart(content.curves, charts.next())
+def _cutoffs(content: PageContent, figures: Figures) -> str:
+    chart = cutoff_chart(content.curves, figures.next())
     rows = []
     for points in zip(*(curve.points for curve in content.curves), strict=True):
         cells = [cell for point in points for cell in (number(point.mean), interval(point.interval))]
@@ -255,30 +142,32 @@ def _cutoffs(content: PageContent, charts: _Charts) -> str:
     words = _interval_words(content.evaluation)
     bands = "Bands" if len(content.systems) <= MOST_BANDS else "Intervals, in the table"
     note = f'<p class="faint">NDCG@k looks at the first k documents of each query. {bands}: {text(words)}.</p>\n'
-    return _Charts.figure(chart, below) + note
+    return Figures.figure(chart, below) + note
 
 
-def _distributions(content: PageContent, charts: _Charts) -> str:
+def _distributions(content: PageContent, figures: Figures) -> str:
     """Return the distribution in the main measure, and on demand those in the others."""
     name = main_measure([distribution.measure for distribution in content.distributions])
     main = next(distribution for distribution in content.distributions if distribution.measure == name)
     others = [distribution for distribution in content.distributions if distribution is not main]
-    drawn = _distribution(main, "queries-1", charts)
+    drawn = _distribution(main, "queries-1", figures)
     if not others:
         return drawn
     more = "".join(
-        _distribution(distribution, f"queries-{place}", charts) for place, distribution in enumerate(others, 2)
+        _distribution(distribution, f"queries-{place}", figures) for place, distribution in enumerate(others, 2)
     )
-    return drawn + folded("Other measures", f'<div class="charts">\n{more}</div>\n')
+    return drawn + folded("Other measures", side_by_side(more))
 
 
-def _distribution(distribution: Distribution, name: str, charts: _Charts) -> str:
+def _distribution(distribution: Distribution, name: str, figures: Figures) -> str:
     """Return how queries are distributed in one measure: as a chart, and as a table."""
     caption = f"Queries by their {distribution.measure}"
     numbers = table(caption, ["from", "to", *distribution.counts], _distribution_rows(distribution), name)
     if len(distribution.counts) > MOST_ROWS:
         return folded(caption, numbers)
-    return _Charts.figure(distribution_chart(distribution, charts.next()), folded("The numbers of this chart", numbers))
+    return Figures.figure(
+        distribution_chart(distribution, figures.next()), folded("The numbers of this chart", numbers)
+    )
 
 
 def _distribution_rows(distribution: Distribution) -> Iterator[list[str]]:
@@ -289,14 +178,14 @@ def _distribution_rows(distribution: Distribution) -> Iterator[list[str]]:
         yield [*(f"{end:.4g}" for end in ends), *(number(count, ",d") for count in counts)]
 
 
-def _comparisons(content: PageContent, charts: _Charts) -> str:
+def _comparisons(content: PageContent, figures: Figures) -> str:
     """Return the differences as charts, as matrices of all pairs, and as a table; on demand, queries that moved."""
     main = main_measure(content.measures)
     others = [name for name in content.measures if name != main]
-    made = _differences(content, main, charts)
+    made = _differences(content, main, figures)
     if others:
-        more = "".join(_differences(content, name, charts) for name in others)
-        made += folded("Differences in other measures", f'<div class="charts">\n{more}</div>\n')
+        more = "".join(_differences(content, name, figures) for name in others)
+        made += folded("Differences in other measures", side_by_side(more))
     compared = content.evaluation["comparisons"]
     numbers = _comparison_table(content, compared)
     made += folded("All differences as numbers", numbers) if len(compared) > MOST_ROWS else numbers
@@ -326,7 +215,7 @@ def _all_pairs(content: PageContent) -> bool:
     return len({comparison["baseline"] for comparison in content.evaluation["comparisons"]}) > 1
 
 
-def _differences(content: PageContent, measure: str, charts: _Charts) -> str:
+def _differences(content: PageContent, measure: str, figures: Figures) -> str:
     """Return the differences in a measure: as a chart, and of all pairs as a matrix."""
     own = [
         comparison
@@ -344,9 +233,9 @@ def _differences(content: PageContent, measure: str, charts: _Charts) -> str:
     ]
     made = ""
     if 0 < len(differences) <= MOST_DIFFERENCES:
-        chart = difference_chart(measure, differences, charts.next())
+        chart = difference_chart(measure, differences, figures.next())
         against = "" if _all_pairs(content) else f'<p class="faint">Against {text(own[0]["baseline"])}.</p>\n'
-        made = charts.figure(chart, against)
+        made = figures.figure(chart, against)
     return made + (_matrix(content, measure, own) if own and _all_pairs(content) else "")
 
 
@@ -415,84 +304,3 @@ def _conventions(content: PageContent) -> str:
         if value is not None:
             entries.append((name.replace("_", " "), value if meaning is None else f"{value}: {meaning}"))
     return "<p>Numbers of other tools agree only under the same conventions.</p>\n" + facts(entries)
-
-
-def _run_sections(content: PageContent, charts: _Charts) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, title and content of each section on the run; nothing when no report of a run was given."""
-    run = content.run
-    if run is None:
-        return
-    yield "training", "Training", _run_facts(run, content.run_path) + _curves(run, charts)
-    if run.importance:
-        yield "importance", "Importance of features", _importance(run.importance, len(run.rankers))
-
-
-def _run_facts(run: RunReport, path: str) -> str:
-    entries = [("report", path)]
-    data = run.content.get("files", {}).get("data")
-    if isinstance(data, list):
-        entries.append(("trained on", ", ".join(map(str, data))))
-    kept, grown = sum(ranker.trees for ranker in run.rankers), sum(len(ranker.rounds) for ranker in run.rankers)
-    entries.append(("trees", f"{kept:,} of {counted(grown, 'round')}, {counted(len(run.rankers), 'ranker')}"))
-    for metric, measures in {run.metric: run.measures, **run.further}.items():
-        entries += [(metric, f"{shown(value)} on {name}") for name, value in measures]
-    changed = (f"{name.replace('_', '-')} {value}" for name, value in run.changed.items())
-    entries.append(("settings", ", ".join(changed) or "the defaults"))
-    seconds = run.content.get("seconds")
-    if isinstance(seconds, dict):
-        spent = (f"{stage} {spent_on:.1f}" for stage, spent_on in seconds.items() if isinstance(spent_on, int | float))
-        entries.append(("seconds", ", ".join(spent)))
-    warnings = run.content.get("warnings")
-    entries += [("warning", str(warning)) for warning in warnings] if isinstance(warnings, list) else []
-    return facts(entries)
-
-
-def _curves(run: RunReport, charts: _Charts) -> str:
-    made = []
-    for place, ranker in enumerate(run.rankers, 1):
-        if not ranker.rounds:
-            continue
-        several = f" {place} of {len(run.rankers)}" if len(run.rankers) > 1 else ""
-        title = f"Learning curves of ranker{several}: {ranker.objective}, {ranker.tree} trees"
-        for number_of_measure, metric in enumerate(run.metrics, 1):
-            curves = ranker.curves_of(metric)
-            chart = learning_chart(ranker, curves, metric, charts.next(), title)
-            key = f"curve-{place}" + (f"-{number_of_measure}" if number_of_measure > 1 else "")
-            numbers = _curve_table(ranker, curves, metric, key)
-            made.append(charts.figure(chart, folded("The numbers of this chart", numbers)))
-    return f'<div class="charts">\n{"".join(made)}</div>\n'
-
-
-def _curve_table(ranker: RankerRun, curves: Sequence[Curve], metric: str, key: str) -> str:
-    rows = [
-        [f"{ranker.rounds[k]:,}", *(number(curve.values[k]) for curve in curves)] for k in range(len(ranker.rounds))
-    ]
-    caption = f"{metric} after each round; {ranker.trees:,} kept"
-    return table(caption, ["round", *(curve.name for curve in curves)], rows, key)
-
-
-def _importance(features: Sequence[FeatureImportance], n_rankers: int) -> str:
-    has_gain = features[0].gain_share is not None
-    largest = max((feature.gain_share or 0.0) if has_gain else feature.splits for feature in features)
-
-    def rows(some: Sequence[FeatureImportance]) -> Iterator[list[str | Cell]]:
-        """Yield a row for each feature."""
-        for feature in some:
-            value = feature.gain_share if feature.gain_share is not None else float(feature.splits)
-            width = 100 * value / largest if largest > 0 else 0.0
-            bar = Cell(f'<span style="width: {width:.2f}%"></span>', "bar")
-            yield [
-                text(feature.feature),
-                *([number(feature.gain_share, ".2%")] if has_gain else []),
-                number(feature.splits, ",d"),
-                bar,
-            ]
-
-    header = ["feature", *(["gain"] if has_gain else []), "splits", "relative to the first"]
-    mean = ", the mean over rankers" if n_rankers > 1 else ""
-    caption = f"Gain: share of the split gain{mean}. Splits: nodes that split on the feature"
-    made = table(caption, header, rows(features[:LISTED]), "features")
-    if len(features) > LISTED:
-        rest = table(caption, header, rows(features[LISTED:]), "more-features")
-        made += folded(f"{counted(len(features) - LISTED, 'more feature')}", rest)
-    return made

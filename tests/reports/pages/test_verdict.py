@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lmart.reports.verdict import is_best_beyond_chance, main_measure, verdict
+from lmart.reports.pages.verdict import is_best_beyond_chance, main_measure, verdict
 
 
 def system(name: str, mean: float | None, interval: Any = (0.4, 0.6)) -> dict[str, Any]:
