@@ -169,8 +169,8 @@ WITHOUT = {
     "there are no snapshots; {continue-from} goes on from a model": "snapshot-freq snapshot-file snapshot-interval "
     "save-snapshot save-period",
     "any label from 0 up counts; see {gain}": "gmax",
-    "split the data before, with 'lmart convert --split': 'lmart train' has {valid} and {folds}": "tvs tts valid-fraction validation-fraction "
-    "eval-fraction train-size test-size",
+    "split the data before, with 'lmart convert --split': 'lmart train' has {valid} and {folds}": "tvs tts "
+    "valid-fraction validation-fraction eval-fraction train-size test-size",
     "{missing zero} counts the queries that a run lacks": "c complete-rel-info-wanted",
     "give each measure of {metric} a cutoff, as in map@1000": "m max-num-docs-per-topic",
     "settings are keywords: lmart.train(X, y, qid, trees=100)": "params dtrain-params",

@@ -148,7 +148,7 @@ def ndcg(
     axes = _axes(ax)
     for place, system in enumerate(found.systems):
         values = found.result.systems[place].report.values
-        means = [math.nan if values[name] is None else values[name] for name in names]
+        means = [math.nan if (mean := values[name]) is None else mean for name in names]
         (line,) = axes.plot(places, means, marker=".", label=system)
         if len(found.systems) <= MOST_BANDS:
             ends = [found.statistics[place][name].interval or (math.nan, math.nan) for name in names]

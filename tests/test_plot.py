@@ -150,10 +150,10 @@ def test_ndcg_is_that_of_evaluate_at_each_cutoff(model: lmart.Model, axes: Any) 
     found = lmart.evaluate(data.labels, systems, data.qid, names, like="lightgbm")
     assert [line.get_label() for line in axes.lines] == list(systems)
     for line in axes.lines:
-        places, means = line.get_data()
+        places, means = map(np.asarray, line.get_data())
         assert places.tolist() == list(range(1, 8))
         assert means.tolist() == [found[name][line.get_label()] for name in names]
-    low = axes.collections[0].get_paths()[0].vertices[:, 1].min()
+    low = np.asarray(axes.collections[0].get_paths()[0].vertices)[:, 1].min()
     assert low == pytest.approx(min(found.intervals[name]["model"][0] for name in names))
     with pytest.raises(ValueError, match="cutoffs is 0"):
         lmart.plot.ndcg(data.labels, systems, data.qid, cutoffs=0)

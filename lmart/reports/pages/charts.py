@@ -210,12 +210,12 @@ def effect_chart(effect: FeatureEffect, mean_score: float, limits: tuple[float, 
     def draw(axes: Axes) -> None:
         """Draw the line, the dots, and a mark at each decile."""
         axes.axhline(0, color=INK, linewidth=0.8, linestyle=":")
-        dots = {"linestyle": "none", "marker": "o", "markersize": 2.4, "markeredgewidth": 0}
-        axes.plot(effect.row_values, effect.contributions, color=COLOURS[1], alpha=0.45, **dots)
+        (dots,) = axes.plot(effect.row_values, effect.contributions, "o", color=COLOURS[1], alpha=0.45, markersize=2.4)
+        dots.set_markeredgewidth(0)
         changes = effect.scores - mean_score
         axes.step([*effect.values, high], [*changes, changes[-1]], where="post", color=COLOURS[0], linewidth=1.8)
-        marks = {"transform": axes.get_xaxis_transform(), "clip_on": False, "markersize": 5}
-        axes.plot(effect.deciles, [0] * len(effect.deciles), "|", color=INK, **marks)
+        bottom = axes.get_xaxis_transform()
+        axes.plot(effect.deciles, [0] * len(effect.deciles), "|", color=INK, transform=bottom, clip_on=False)
         if scale == "symlog":
             axes.set_xscale(scale, linthresh=linear)
         else:
