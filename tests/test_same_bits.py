@@ -92,5 +92,6 @@ def test_folder_locale_threads_and_hash_seed_do_not_matter(in_folder: Path) -> N
         files.add((folder / "model.json").read_bytes())
         report = json.loads((folder / "r.json").read_text())
         assert set(report.pop("seconds")) == {"reading", "binning", "growing"}
+        assert report.pop("run")["version"]
         reports.append(json.dumps(report))
     assert len(files) == 1 and len(set(reports)) == 1

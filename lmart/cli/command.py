@@ -16,6 +16,7 @@ from lmart.errors import quote
 from lmart.foreign_names import meant, perhaps
 
 _LINE = "lmart.line"  # in Context.meta
+_WORDS = "lmart.words"  # in Context.meta
 _OF_MODELS = (".json", ".ubj", ".xml", ".model", ".onnx")
 
 
@@ -58,6 +59,7 @@ class ParsingCommand(click.Command):
 
         def parse_args(args: list[str]) -> ParsedLine:
             """Parse, and note the result: Click forgets the order and what is left."""
+            ctx.meta[_WORDS] = tuple(args)  # which Click takes away
             ctx.meta[_LINE] = line = ParsedLine(*parse(self.prepared(args)))
             return line
 
@@ -123,6 +125,12 @@ class Option(click.Option):
         if len(values) > 1 and (others := [text for text in values if not self.is_list(text)]):
             raise click.BadParameter(f"{quote(others[0])} is no list, and stands alone; give it once", ctx, self)
         return (",".join(value) if source is click.core.ParameterSource.COMMANDLINE else value), source
+
+
+def words_of(context: click.Context) -> tuple[str, ...]:
+    """Return the words of the running command line behind the command, as they were typed."""
+    words: tuple[str, ...] = context.meta[_WORDS]
+    return words
 
 
 def line_of(context: click.Context) -> ParsedLine:

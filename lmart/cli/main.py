@@ -71,7 +71,7 @@ class LmartGroup(ParsingCommand, click.Group):
         asking = os.environ.get(ASKED)
         if not asking:
             arguments = _without_words(arguments)
-        Console.newest = None
+        Console.newest, Console.shows_time = None, False
         forget_what_was_written()
         try:
             status = _complete(self, asking, arguments) if asking else self._run(arguments, extra)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 
 import click
 
-from lmart.cli.command import HelpfulCommand
+from lmart.cli.command import HelpfulCommand, words_of
 from lmart.cli.compile import compile_ahead
 from lmart.cli.options.declare import group
-from lmart.cli.options.settings_file import origin
+from lmart.cli.options.settings_file import origin, settings_file
 from lmart.cli.options.shared import ClusterOptions, Running, cluster_options, data_options, running_options
 from lmart.cli.options.types import MeasureType
+from lmart.cli.run_trace import RunTrace
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest
 from lmart.constraints import is_list
 from lmart.formats.read_options import ReadOptions
 from lmart.memory import keep_memory_constant
 from lmart.settings import TrainSettings
+from lmart.streams.digests import InputDigests, recording_digests
 
 HELP = """Train a ranking model from judged documents and write it as one JSON file.
 
@@ -68,15 +71,23 @@ def command(
     running: Running,
 ) -> None:
     """Train a model; the help text is HELP."""
-    began = time.perf_counter()
+    digests = settings_file().digests or InputDigests()
     request = TrainRequest(files, settings, metadata_files, selection, read_options).checked(cluster)
+    trace = RunTrace(("train", *words_of(click.get_current_context())), request.inputs, digests)
+    with nullcontext() if files.report is None else recording_digests(digests):
+        _train(replace(request, trace=trace), cluster, running)
 
+
+def _train(request: TrainRequest, cluster: ClusterOptions, running: Running) -> None:
+    """Train the model and report it."""
+    began = time.perf_counter()
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
     from lmart.cli.train_inputs import read_inputs
     from lmart.cli.train_state import run_state
     from lmart.threads import WorkerPool
 
+    files = request.files
     request.check_outputs()
     request = request.with_constraints_read()
     if cluster.dask is None:  # a driver holds no rows, and gets its messages faster into memory that it has

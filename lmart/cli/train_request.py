@@ -15,6 +15,7 @@ from lmart.cli.options.declare import given_on_command_line
 from lmart.cli.options.settings_file import settings_file, take_settings
 from lmart.cli.options.shared import ClusterOptions, check_inputs
 from lmart.cli.options.types import WholeOrFile
+from lmart.cli.run_trace import RunTrace
 from lmart.cli.terminal.console import Console
 from lmart.constraints import MonotoneConstraints, is_list
 from lmart.errors import DataError, quote
@@ -375,7 +376,10 @@ def check_selection(
 
 @dataclass(frozen=True)
 class TrainRequest:
-    """All options of a run but those of threads and messages, and the model to go on from, once it is read."""
+    """All options of a run but those of threads and messages, and the model to go on from, once it is read.
+
+    trace : what identifies the run in its report
+    """
 
     files: TrainFiles
     settings: TrainSettings
@@ -383,6 +387,7 @@ class TrainRequest:
     selection: SelectionOptions
     read_options: ReadOptions
     model: Ensemble | None = None
+    trace: RunTrace | None = None
 
     @property
     def constraints_file(self) -> str | None:

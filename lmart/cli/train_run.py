@@ -314,6 +314,8 @@ def _report(
         }
     run = result, fitted.settings, inputs.train_set, record
     content = run_report.run_entries(*run, named, continued, console.warnings, inputs.metadata.positions)
+    if request.trace is not None:
+        content["run"] = request.trace.entry()
     if fitted.refitted is not None:
         ensemble = fitted.refitted.ensemble
         content["importance"] = importance_by_name(ensemble, split_importance(ensemble))

@@ -367,6 +367,7 @@ class RunReport:
             "metric": self.metric,
             "data": self.content.get("data"),
             "files": self.content.get("files"),
+            "run": self.content.get("run"),
             "measures": _set_values(self.measures),
             **(
                 {"further": {name: _set_values(values) for name, values in self.further.items()}}

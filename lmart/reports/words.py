@@ -102,6 +102,7 @@ def run_facts(report: RunReport, path: str, name: Callable[[str], str] = input_n
     content = report.content
     files = _object(content.get("files"))
     found = [("report", f"{visible(input_name(path))} (of lmart train)")]
+    found += _trace(_object(content.get("run")))
     size = _object(content.get("data"))
     counts = [
         counted(size[key], singular, many)
@@ -134,6 +135,14 @@ def run_facts(report: RunReport, path: str, name: Callable[[str], str] = input_n
     warnings = content.get("warnings")
     texts = [visible(str(text)) for text in warnings] if isinstance(warnings, list) else []
     return [*found, *(("warning", text) for text in texts)]
+
+
+def _trace(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield when a run was, with which version and command line, as far as the report has it."""
+    if isinstance(run.get("started"), str) and isinstance(run.get("seconds"), int | float):
+        yield "run", visible(f"{run['started']}, {run['seconds']:,.1f} s, lmart {run.get('version')}")
+    if isinstance(run.get("command"), str):
+        yield "command", visible(run["command"])
 
 
 def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Inputs and outputs: files, pipes, standard streams, compressed or not."""
 
 from lmart.streams.common import changed_while_read, reason
+from lmart.streams.digests import Digest, InputDigests, recording_digests
 from lmart.streams.inputs import (
     LARGEST_WHOLE,
     InputStream,
@@ -19,6 +20,8 @@ __all__ = [
     "LARGEST_WHOLE",
     "AtomicOutput",
     "AtomicOutputs",
+    "Digest",
+    "InputDigests",
     "InputStream",
     "Spool",
     "can_be_reread",
@@ -29,6 +32,7 @@ __all__ = [
     "read_all",
     "read_pieces",
     "reason",
+    "recording_digests",
     "refuse_changed_files",
     "state_of",
 ]

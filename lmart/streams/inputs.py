@@ -16,6 +16,7 @@ from typing import BinaryIO, Protocol
 from lmart.errors import DataError
 from lmart.streams.common import changed_while_read, reason
 from lmart.streams.compressed import DecompressedInput
+from lmart.streams.digests import recorder_of
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -224,6 +225,7 @@ class RawInput:
         self._stream: BinaryIO | None = None
         self._prefix = b""  # read already, but to be read again
         self._ended = False
+        self._recorder = None if self._replays else recorder_of(path)
         self._closing = threading.Lock()  # a descriptor that is closed may soon be another file's
         try:
             if self._replays:
@@ -302,6 +304,8 @@ class RawInput:
         except OSError as error:
             raise self._failure(error) from None
         self.taken += count
+        if self._recorder is not None:
+            self._recorder.add(view[:count])
         if self._spool is not None:
             self._spool.write(view[:count])
         if not count and view:
@@ -321,6 +325,8 @@ class RawInput:
         if self.can_read_ahead and self._first + self.taken < self.size:  # an end before its end
             raise changed_while_read(self.path)
         self._ended = True
+        if self._recorder is not None:
+            self._recorder.end()
         with self._closing:
             if self._own:
                 self._own = False

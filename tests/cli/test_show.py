@@ -192,7 +192,17 @@ def test_a_tree(folder: Path) -> None:
 
 def paths(value: object, at: str = "") -> set[str]:
     """The paths of all keys; what is below a key that is documented as a whole is left out."""
-    whole = ("settings", "changed_settings", "data", "files", "seconds", "cross_validation", "tuning", "nodes[].left")
+    whole = (
+        "settings",
+        "changed_settings",
+        "data",
+        "files",
+        "run",
+        "seconds",
+        "cross_validation",
+        "tuning",
+        "nodes[].left",
+    )
     if at in (*whole, "nodes[].right", "further", "rankers[].further"):
         return {at}
     if isinstance(value, dict):

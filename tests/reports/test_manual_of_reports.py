@@ -62,6 +62,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     (folder / "weights").write_text(sizes)
     (folder / "scores").write_text(one_a_row)
     (folder / "places").write_text("\n".join(f"top{n % 4}" for n in range(len(rows))))
+    queries = dict.fromkeys(line.split()[1][4:] for line in (SAMPLE / "train.svm").read_text().splitlines())
+    (folder / "folds").write_text("".join(f"{query}\t{'ab'[n % 2]}\n" for n, query in enumerate(queries)))
     few = ("--min-docs", "1", "--trees", "4", "--data", train, "--query-sizes", folder / "sizes")
     with_valid = ("--valid", valid, "--valid-query-sizes", folder / "sizes", "--valid-weights", folder / "weights")
     start = ("--init-scores", folder / "scores", "--valid-init-scores", folder / "scores")
@@ -72,6 +74,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         (*few, "--positions", folder / "places"),
         (*few, "--folds", "2", "--init-scores", folder / "scores", "--metric", "map,mrr"),
         (*few, "--folds", "2", "--tune-trials", "2"),
+        (*sample, "--trees", "2", "--folds", folder / "folds"),
         (*few[2:], "--min-docs", "40"),
         (*sample, "--trees", "2", "--continue-from", folder / "first.json"),
         (

@@ -12,6 +12,7 @@ from lmart.cli.command import ParsingCommand, usage_message
 from lmart.errors import DataError, SettingsError, counted, input_name, quote, shown
 from lmart.foreign_names import perhaps
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
+from lmart.streams.digests import InputDigests, recording_digests
 
 _FILE = "lmart.settings_file"  # in Context.meta: a SettingsFile
 
@@ -23,11 +24,13 @@ class SettingsFile(NamedTuple):
                    that differ from their defaults
     notices      : of what in the file does not count
     trees_before : trees of other settings that the model of the file begins with; None: none
+    digests      : of the file; None: there is none
     """
 
     names: Sequence[str] = ()
     notices: Sequence[str] = ()
     trees_before: int | None = None
+    digests: InputDigests | None = None
 
 
 def settings_file() -> SettingsFile:
@@ -67,7 +70,9 @@ def take_settings(context: click.Context, parameter: click.Parameter, path: str 
         return path
     from lmart.formats.settings_files import read_settings
 
-    found = read_settings(path)
+    digests = InputDigests()
+    with recording_digests(digests):
+        found = read_settings(path)
     notices: list[str] = []
     values = found.values if found.command is None else _of_command(found.command, context, path, notices)
     by_name = {option.name: option for option in context.command.params}
@@ -83,7 +88,7 @@ def take_settings(context: click.Context, parameter: click.Parameter, path: str 
     context.default_map = {**(context.default_map or {}), **converted}
     differ = [name for name, value in converted.items() if value != setting(name).default]
     names = differ if found.complete else list(converted)
-    context.meta[_FILE] = SettingsFile(names, notices, values.get("continued_from"))
+    context.meta[_FILE] = SettingsFile(names, notices, values.get("continued_from"), digests)
     return path
 
 

@@ -22,6 +22,12 @@ _SCHEDULER = re.compile(r"(tcp|tls|ws|wss)://[^/\s]+:\d+/?")
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*)|)\s*(?:,|$)')
 
 
+def _log_time(context: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    """Have lines of the log begin with the time, from now on."""
+    Console.shows_time = value and not context.resilient_parsing
+    return value
+
+
 @dataclass(frozen=True)
 class Running:
     """How a command runs."""
@@ -34,6 +40,14 @@ class Running:
         shown="all available",
     )
     quiet: int = declared(0, "Hide notices and progress; -qq hides warnings too.", flags=("-q", "--quiet"), count=True)
+    log_time: bool = declared(
+        False,
+        "Begin each line of the log with the time.",
+        "It stands before notices, progress, warnings and errors on standard error, in UTC, as "
+        "YYYY-MM-DDThh:mm:ssZ. Errors in the command line itself may lack it.",
+        is_eager=True,
+        callback=_log_time,
+    )
 
     def thread_count(self, console: Console) -> int:
         """Return how many threads to use: all this process may have, or fewer if asked; more are capped."""

@@ -9,6 +9,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
 import lmart.kernels
@@ -31,12 +32,17 @@ def write_line(text: str) -> None:
     Losing its log does not stop the work: results go elsewhere.
     """
     encoding = getattr(sys.stderr, "encoding", None) or "ascii"
-    line = visible(text) + "\n"
+    line = _stamp() + visible(text) + "\n"
     try:
         sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
         sys.stderr.flush()
     except (OSError, ValueError):
         pass
+
+
+def _stamp() -> str:
+    """Return the time that a line of the log begins with; nothing unless it is asked for."""
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} " if Console.shows_time else ""
 
 
 def error(text: str) -> None:
@@ -51,7 +57,8 @@ def in_lines(text: str) -> list[str]:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError):
         return [text]
-    return textwrap.wrap(text, width or USUAL_WIDTH, break_long_words=False, break_on_hyphens=False)
+    room = (width or USUAL_WIDTH) - len(_stamp())
+    return textwrap.wrap(text, max(room, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def on_terminal() -> bool:
@@ -75,10 +82,12 @@ class Console:
     quiet  : 1 silences notices and progress, 2 warnings too
     speaks : whether the command reports its progress even where nobody watches, as train does
     `warnings` holds every warning of the run, shown or silenced.
+    With `shows_time`, which is of the process, each line begins with the time.
     The newest console also passes on messages of compiling, and says how far the work was when it ends early.
     """
 
     newest: ClassVar[Console | None] = None
+    shows_time: ClassVar[bool] = False
 
     def __init__(self, quiet: int = 0, speaks: bool = False) -> None:
         self.quiet = quiet
@@ -169,5 +178,5 @@ class Console:
 
     def _line(self, text: str) -> None:
         for line in in_lines(text):
-            if self._bar is None or not self._bar.print_above(line):
+            if self._bar is None or not self._bar.print_above(_stamp() + line):
                 write_line(line)
