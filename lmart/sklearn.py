@@ -35,9 +35,10 @@ ONE_QUERY = "fit and score take all rows as one query, as no qid is given; give 
 class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A LambdaMART model that ranks the documents of queries, as an estimator of scikit-learn.
 
-    All parameters but the last three are the options of `lmart train`, with its defaults; `lmart train --help` and
+    All parameters but the last four are the options of `lmart train`, with its defaults; `lmart train --help` and
     `lmart.train` tell what they mean.
 
+    refit        : whether the model is trained once more at the end on X and the `eval_set` of `fit` together
     threads      : to use; None: all that this process may use. The result never depends on it
     verbose      : whether progress goes to standard error
     query_column : name of the column of a DataFrame X that holds the query ids, which then is no feature; so nothing
@@ -94,6 +95,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         monotone: str | Mapping[str, int] | Mapping[int, int] = "",
         position_bias_reg: float = 0.0,
         seed: int = 0,
+        refit: bool = False,
         threads: int | None = None,
         verbose: bool = False,
         query_column: str | None = None,
@@ -122,6 +124,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.monotone = monotone
         self.position_bias_reg = position_bias_reg
         self.seed = seed
+        self.refit = refit
         self.threads = threads
         self.verbose = verbose
         self.query_column = query_column
@@ -160,7 +163,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         settings = {option.name: getattr(self, option.name) for option in options()}
         if self.early_stop and not sets:
             raise SettingsError("early_stop needs a validation set to measure; give fit eval_set=(X, y, qid)")
-        run = {"threads": self.threads, "verbose": self.verbose}
+        run = {"refit": self.refit, "threads": self.threads, "verbose": self.verbose}
         self.model_ = train(train_set, valid=sets or None, **cast(Any, settings | run))
         history = self.model_.history
         assert history is not None  # that of training

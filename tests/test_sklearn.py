@@ -61,8 +61,15 @@ def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+def test_a_last_training_may_take_the_validation_set_too() -> None:
+    valid = VALID.to_numpy(), VALID.labels, VALID.qid
+    plain, again = (LambdaMARTRanker(**FEW, refit=refit).fit(X, Y, QID, eval_set=valid) for refit in (False, True))
+    assert again.model_.n_trees == plain.model_.n_trees and again.evals_result_ == plain.evals_result_
+    assert not np.array_equal(again.predict(X), plain.predict(X))
+
+
 def test_parameters_are_the_settings_of_the_command_line() -> None:
-    own = {"threads": None, "verbose": False, "query_column": None}
+    own = {"refit": False, "threads": None, "verbose": False, "query_column": None}
     expected = {one.name: one.default for one in options()} | own
     expected |= {"gain": str(expected["gain"])}
     assert LambdaMARTRanker().get_params() == expected

@@ -13,7 +13,7 @@ from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.shared import one_for_each
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_request import SelectionOptions, TrainRequest, reading_validation
-from lmart.data.dataset import RankingDataset, TableColumns
+from lmart.data.dataset import RankingDataset, TableColumns, join_datasets
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, counted, input_name, quote
 from lmart.formats.documents.column_names import no_such_column
@@ -93,6 +93,18 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
     validation_metadata = request.metadata_files.read_for_validation(validation_sets)
     read = train_set, validation_sets, in_memory, metadata, validation_metadata, warnings
     return TrainingInputs(*read, continuation, folds=folds)
+
+
+def read_together(request: TrainRequest, inputs: TrainingInputs, pool: WorkerPool) -> Trainable:
+    """Return --data and --valid as one training set, whose queries differ even where their ids are the same."""
+    files, options = request.files, replace(request.read_options, gain=request.settings.gain)
+    sets = inputs.in_memory
+    if sets is None and not options.group_by_qid:
+        as_one = replace(options, others_from=len(files.data), beside_others=True)
+        return read_training_set([*files.data, *files.valid], as_one, request.settings, pool)
+    if sets is None:
+        sets = _read_into_memory(replace(request, read_options=options), pool)
+    return join_datasets([sets.train_set, *sets.validation_sets])
 
 
 def read_folds(

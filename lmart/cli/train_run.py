@@ -15,7 +15,7 @@ from lmart.cli.signals import flush_output, interrupt_behind
 from lmart.cli.terminal import training
 from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.training_progress import RoundProgress
-from lmart.cli.train_inputs import TrainingInputs, read_inputs, read_on_workers
+from lmart.cli.train_inputs import TrainingInputs, read_on_workers, read_together
 from lmart.cli.train_request import TrainRequest
 from lmart.cli.train_state import begin
 from lmart.data.dataset import RankingDataset
@@ -25,14 +25,14 @@ from lmart.formats.results.scores import write_scores
 from lmart.reports import narration, run_report
 from lmart.reports.run_report import RunRecord
 from lmart.scoring.ensemble import Ensemble
-from lmart.scoring.importance import importance_by_name, split_importance
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
 from lmart.training.boosting import BoostingRun, TrainingRun
 from lmart.training.checkpoint import MODEL, REFIT, RunState
 from lmart.training.cross_validation import LEVEL, CrossValidation
-from lmart.training.resolving import resolve_for
+from lmart.training.refitting import settings_of_refit
+from lmart.training.resolving import Trainable, resolve_for
 from lmart.training.train_result import TrainResult
 from lmart.training.tuning import best_of
 
@@ -69,6 +69,8 @@ def train(
     with record.timed("reading"):
         inputs = read()
         resolved = resolve_settings(request, inputs)
+        # Before time is spent on training, as the files may not fit together.
+        together = read_together(request, inputs, pool) if request.files.refit else None
     report_inputs(request, inputs, resolved, console)
     begin(request, inputs, state, console)
     selected = select(request, inputs, resolved, record, pool, state, console)
@@ -78,8 +80,8 @@ def train(
         if interrupt_behind(fault) is not None and request.files.on_interrupt == "model":
             write_model_so_far(request, inputs, selected, record, pool, state, console)
         raise
-    if request.files.refit:
-        fitted = refit(request, fitted, record, pool, state, console)
+    if together is not None:
+        fitted = refit(together, fitted, record, pool, state, console)
     training.warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
     write_outputs(request, inputs, selected, fitted, record, console)
     return inputs, fitted
@@ -184,31 +186,13 @@ def fit(
 
 
 def refit(
-    request: TrainRequest, fitted: FittedModel, record: RunRecord, pool: WorkerPool, state: RunState, console: Console
+    train_set: Trainable, fitted: FittedModel, record: RunRecord, pool: WorkerPool, state: RunState, console: Console
 ) -> FittedModel:
     """Train again on --data and --valid together, with the trees that each ranker has."""
-    files = request.files
-    rankers = [ranker for ranker in fitted.result.rankers if ranker.trees]
-    if not rankers:
+    settings = settings_of_refit(fitted.settings, fitted.result)
+    if settings is None:
         return fitted
     with record.timed("refitting"):
-        together = replace(files, data=(*files.data, *files.valid), valid=())
-        selection = replace(request.selection, folds=None)  # which has no more to choose
-        inputs = read_inputs(replace(request, files=together, selection=selection), pool, console)
-        train_set = inputs.local_train_set
-        linear = fitted.result.linear
-        settings = replace(
-            fitted.settings,
-            rankers=tuple(
-                replace(own, trees=fitted_ranker.trees)
-                for own, fitted_ranker in zip(fitted.settings.rankers, fitted.result.rankers, strict=False)
-                if fitted_ranker.trees
-            ),
-            trees=sum(ranker.trees for ranker in rankers),
-            linear=0.0 if linear is None else linear.weight,
-            patience=None,
-            shares_trees=False,
-        )
         run = TrainingRun(train_set, [], settings, pool)
         console.notice(f"trains again on all {counted(train_set.n_documents, 'document')} (--refit)")
         with console.progress(settings.trees) as progress:
@@ -317,7 +301,5 @@ def _report(
     if request.trace is not None:
         content["run"] = request.trace.entry()
     if fitted.refitted is not None:
-        ensemble = fitted.refitted.ensemble
-        content["importance"] = importance_by_name(ensemble, split_importance(ensemble))
-        content["refit"] = {"trees": len(ensemble.trees), "training": fitted.refitted.training}
+        content |= run_report.refit_entries(fitted.refitted)
     return content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.errors import DataError
 
 PIECE_ROWS, PIECE_CELLS = 1 << 16, 1 << 21  # at most, of rows that are converted at a time
 
@@ -239,6 +240,44 @@ def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDatas
         rows if dataset.input_rows is None else dataset.input_rows[rows],
         dataset.source,
     )
+
+
+def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
+    """Return data sets as one, with the features of all; queries of different sets differ, whatever their ids.
+
+    Features are the same by name where there are names, else by index; DataError when only some sets have names.
+    """
+    first, rest = sets[0], sets[1:]
+    for dataset in rest:
+        if (dataset.feature_names is None) != (first.feature_names is None):
+            raise DataError("only some of the data sets have names of features; give them the same", dataset.source)
+    ids = dict(zip(map(first.feature_name, range(first.n_features)), first.feature_ids.tolist(), strict=True))
+    for dataset in rest:
+        for column, index in enumerate(dataset.feature_ids.tolist()):
+            new = index if first.feature_names is None else max(ids.values(), default=0) + 1
+            ids.setdefault(dataset.feature_name(column), new)
+    ascending = sorted(ids, key=ids.__getitem__)
+    places = {name: place for place, name in enumerate(ascending)}
+    parts = []
+    for dataset in sets:
+        place = np.array([places[dataset.feature_name(column)] for column in range(dataset.n_features)], np.int32)
+        rows = replace(dataset.features, columns=place[dataset.features.columns])
+        parts.append(rows if (np.diff(place) > 0).all() else _with_ascending_columns(rows))
+    return RankingDataset(
+        join_rows(parts),
+        np.array([ids[name] for name in ascending], np.int64),
+        np.concatenate([dataset.labels for dataset in sets]),
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.diff(d.query_offsets) for d in sets]))]),
+        [query_id for dataset in sets for query_id in dataset.query_ids],
+        None if first.feature_names is None else tuple(ascending),
+        source=first.source if not rest else f"{first.source} and {len(rest)} more",
+    )
+
+
+def _with_ascending_columns(rows: SparseRows) -> SparseRows:
+    """Return the same rows with the cells of each in the order of their columns."""
+    order = np.lexsort((rows.columns, np.repeat(np.arange(len(rows)), np.diff(rows.offsets))))
+    return SparseRows(rows.offsets, rows.columns[order], rows.values[order])
 
 
 def query_ranges(query_offsets: Int64Array, documents: int = 8192) -> list[tuple[int, int]]:

@@ -47,6 +47,7 @@ class ReadOptions:
     tell              : called with a line for the user, and whether it is a warning (else a notice)
     may_be_empty      : the input may have no rows, as there are others
     beside_others     : column options need not fit this input, such as a --valid file: they may be for another one
+    others_from       : the first of several inputs whose queries are others than those before, whatever their ids
     """
 
     group_by_qid: bool = declared(
@@ -107,6 +108,7 @@ class ReadOptions:
     tell: Callable[[str, bool], None] | None = field(default=None, compare=False)
     may_be_empty: bool = False
     beside_others: bool = False
+    others_from: int | None = None
     watch: Callable[[ReadState], None] | None = field(default=None, compare=False)
 
     def telling(

@@ -58,6 +58,7 @@ class TrainArguments(Settings, total=False):
     continue_from: object
     folds: object
     fold_by: object
+    refit: bool
     feature_names: Sequence[str] | None
     allow_inf: bool
     strict: bool
@@ -75,6 +76,7 @@ class Run:
     continue_from : a Model, or the file of one, to go on boosting from; None: from none
     folds     : that choose the number of trees, as in `lmart.cross_validate`; None: there are none
     fold_by   : what keeps queries together in folds
+    refit     : the last model is trained on X and the validation sets together
     allow_inf : infinite values of arrays are data
     strict    : features that only one of training and validation sets has are refused, instead of a warning
     callback  : called after each round; None: nothing is
@@ -83,6 +85,7 @@ class Run:
     continue_from: object = None
     folds: object = None
     fold_by: object = None
+    refit: bool = False
     allow_inf: bool = False
     strict: bool = False
     threads: int | None = None
@@ -150,6 +153,17 @@ def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSetting
     if (settings.rankers or 1) > 1 or (settings.rankers is None and len(settings.objectives) > 1):
         raise SettingsError("continue_from adds the trees of one ranker; give rankers=1 and one objective")
     return replace(settings, rankers=1)
+
+
+def check_refit(with_valid: bool, with_metadata: bool, continues: bool) -> None:
+    """Raise SettingsError when X and the validation sets cannot be one data set to train on."""
+    if not with_valid:
+        raise SettingsError("refit needs a validation set, which is what it adds to X; give valid=(X, y, qid)")
+    if continues:
+        raise SettingsError("refit does not go with continue_from; leave out one of both")
+    if with_metadata:
+        what = "refit trains on X and valid as one data set"
+        raise SettingsError(f"{what}, without weights, init_scores and positions; leave these out")
 
 
 def check_together(settings: TrainSettings, names: Sequence[str], with_valid: bool, with_positions: bool) -> list[str]:

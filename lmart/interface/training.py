@@ -6,22 +6,31 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from itertools import chain
 from typing import Any, Unpack
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import bin_dataset
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import code_dataset
-from lmart.data.dataset import Unbinned
+from lmart.data.dataset import Unbinned, join_datasets
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import Dataset, in_memory, training_metadata, unbinned, validation_metadata
 from lmart.errors import ArrayError, DataError, SettingsError, input_name, naming_arguments, warn
-from lmart.interface.arguments import Run, TrainArguments, check_together, of_one_ranker, run_of, settings_of
+from lmart.interface.arguments import (
+    Run,
+    TrainArguments,
+    check_refit,
+    check_together,
+    of_one_ranker,
+    run_of,
+    settings_of,
+)
 from lmart.interface.folds import check_folds, folds_of
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
-from lmart.reports.run_report import RunRecord, folds_entry, read_report, run_entries
+from lmart.reports.run_report import RunRecord, folds_entry, read_report, refit_entries, run_entries
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
 from lmart.scoring.scorer import ModelScores
@@ -33,6 +42,7 @@ from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.continuation import Continuation, prepare
 from lmart.training.cross_validation import LEVEL, CrossValidation, cross_validate
 from lmart.training.rankers import RoundReport
+from lmart.training.refitting import settings_of_refit
 from lmart.training.resolving import resolve_for
 from lmart.training.train_result import TrainResult
 
@@ -59,6 +69,8 @@ def train(
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
             to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.
             For the run: `folds` and `fold_by`, as in `lmart.cross_validate`, to choose the number of trees first;
+            `refit` (True: train once more at the end on X and `valid` together, with the trees of the first training,
+            whose measures `history` has);
             `threads` (None: all that this process may use; the result never depends on it), `callback` (called after
             each round with a RoundReport), and `verbose` (True: progress on standard error).
 
@@ -86,6 +98,10 @@ def train(
         check_folds(run.folds, run.fold_by)
         if previous is not None:
             raise SettingsError("folds do not go with continue_from: the model has seen every query")
+    if run.refit:
+        metadata = [astuple(training_metadata(dataset)) for dataset in (train_set, *sets)]
+        has_metadata = any(given is not None for given in chain.from_iterable(metadata))
+        check_refit(bool(sets), has_metadata, previous is not None)
     if previous is not None:
         chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
     measured = bool(sets) or run.folds is not None
@@ -174,8 +190,8 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
     model = without_trees(binned, settings)
     every, coded = [judged], []
-    for number, valid_set in enumerate(sets):
-        source = "valid" if len(sets) == 1 else f"valid[{number}]"
+    sources = ["valid"] if len(sets) == 1 else [f"valid[{number}]" for number in range(len(sets))]
+    for source, valid_set in zip(sources, sets, strict=True):
         rows = unbinned(valid_set, source, run.allow_inf, judged)
         coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
         every.append(rows)
@@ -183,6 +199,10 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     continuation = None if inputs.previous is None else _continuation(*inputs.previous, every, run, pool, messages)
     metadata, read = training_metadata(train_set), time.perf_counter()
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
+    together = None
+    if run.refit:
+        of_sets = [in_memory(*given, run.allow_inf, judged) for given in zip(sets, sources, strict=True)]
+        together = join_datasets([in_memory(train_set, "X", run.allow_inf), *of_sets])
     crossed, record = None, RunRecord({"reading": read - began})
     if run.folds is not None:
         with record.timed("choosing"):
@@ -195,6 +215,11 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     of_data = remarks.before_training(training, binned, metadata.weights is not None)
     messages += [remark.text for remark in of_data if remark.is_warning]
     result = _boost(training, run, record)
+    again = None if together is None else settings_of_refit(training.settings, result)
+    refitted = None
+    if together is not None and again is not None:
+        with record.timed("refitting"):
+            refitted = _boost(TrainingRun(together, [], again, pool), replace(run, callback=None), RunRecord())
     after = remarks.after_training(result, training.settings, binned.n_features, training.can_learn)
     messages += [remark.text for remark in after if remark.is_warning]
     files = {"data": [judged.source], "validation": [judged_set.source for judged_set in every[1:]]}
@@ -205,7 +230,9 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     content = run_entries(result, training.settings, binned, record, files, continued, messages, metadata.positions)
     if crossed is not None:
         content["cross_validation"] = folds_entry(crossed, LEVEL)
-    return Model(result.ensemble, read_report(content, "Model.history"))
+    if refitted is not None:
+        content |= refit_entries(refitted)
+    return Model((refitted or result).ensemble, read_report(content, "Model.history"))
 
 
 def _cross_validate(train_set: Dataset, settings: ResolvedSettings, run: Run, pool: WorkerPool) -> CrossValidation:

@@ -177,6 +177,15 @@ def _optional_entries(result: TrainResult, settings: ResolvedSettings) -> dict[s
     return entries
 
 
+def refit_entries(refitted: TrainResult) -> dict[str, object]:
+    """Return the entries that are of the model of all data, after a last training on it."""
+    ensemble = refitted.ensemble
+    return {
+        "importance": importance_by_name(ensemble, split_importance(ensemble)),
+        "refit": {"trees": len(ensemble.trees), "training": refitted.training},
+    }
+
+
 def tuning_entry(space: Sequence[Dimension], trials: Sequence[Trial], best: int | None) -> dict[str, Any]:
     """Return the entry of a search for settings."""
     return {

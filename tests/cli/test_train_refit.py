@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,38 @@ def test_each_of_several_rankers_keeps_its_number_of_trees_and_the_linear_one_is
     before, model = (json.loads(Path(name).read_text()) for name in ("before", "m"))
     assert [one["trees"] for one in model["rankers"][:-1]] == [one["trees"] for one in before["rankers"][:-1]]
     assert model["rankers"][-1]["tree"] == "linear" and model["trees"] != before["trees"]
+
+
+def numbered(rows: bytes) -> bytes:
+    """Return rows whose queries are numbered from 1."""
+    ids: dict[bytes, int] = {}
+    return re.sub(rb"qid:(\S+)", lambda found: b"qid:%d" % ids.setdefault(found[1], len(ids) + 1), rows)
+
+
+def test_queries_of_both_files_differ_even_where_their_ids_are_the_same() -> None:
+    run(*FIXED, "--refit", "--out", "m")
+    for path in (TRAIN, VALID):
+        Path(path.name).write_bytes(numbered(path.read_bytes()))
+    same = ("train", "--data", TRAIN.name, "--valid", VALID.name, *FIXED[5:], "--refit")
+    for options in ((), ("--group-by-qid",)):
+        run(*same, *options, "--out", "n")
+        assert Path("m").read_bytes() == Path("n").read_bytes()
+
+
+def test_folds_choose_the_number_of_trees_of_both_trainings() -> None:
+    folds = ("--folds", "3", "--rankers", "1", "--refit", "--out", "m", "--report", "r")
+    run("train", "--data", TRAIN, "--valid", VALID, "--trees", "12", "--learning-rate", "0.3", *folds)
+    report = json.loads(Path("r").read_text())
+    run("train", "--data", TRAIN, VALID, "--trees", str(report["cross_validation"]["trees"]), *FIXED[-2:], *folds[2:4])
+    assert json.loads(Path("m").read_text())["trees"] == json.loads(Path("model.json").read_text())["trees"]
+
+
+def test_files_that_do_not_fit_together_are_refused_before_the_first_training() -> None:
+    run("convert", VALID, "vali.csv")
+    header, rows = Path("vali.csv").read_text().split("\n", 1)
+    Path("vali.csv").write_text(header.replace(",20", ",last") + "\n" + rows)
+    said = run("train", "--data", TRAIN, "--valid", "vali.csv", *FIXED[5:], "--refit", status=1).stderr
+    assert "the columns have names but other inputs have numbers" in said and "trees" not in said
 
 
 @pytest.mark.parametrize(

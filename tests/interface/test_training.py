@@ -486,6 +486,38 @@ def test_going_on_from_a_model_gives_the_bytes_of_the_command_line(tmp_path: Pat
     assert saved(rest, tmp_path) == saved(one_run, tmp_path)
 
 
+def test_a_last_training_on_all_data_gives_the_bytes_of_the_command_line(tmp_path: Path) -> None:
+    settings: Any = {"trees": 24, "early_stop": 4, "learning_rate": 0.3, "refit": True}
+    options = ("--trees", "24", "--early-stop", "4", "--learning-rate", "0.3")
+    expected = commanded(tmp_path, *options, "--valid", VALI, "--refit")
+    assert saved(model := lmart.train(DATA, valid=VALID, **settings), tmp_path) == expected
+    assert saved(lmart.train(X, Y, QID, (XV, YV, QV), **settings), tmp_path) == expected
+    before = lmart.train(DATA, valid=VALID, **settings | {"refit": False})
+    assert model.history is not None and before.history is not None
+    assert model.history.measures == before.history.measures and saved(before, tmp_path) != expected
+
+
+def test_a_last_training_on_all_data_goes_by_the_names_of_features(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = [f"f{k}" for k in range(X.shape[1])]
+    frame, other = pandas.DataFrame(X, columns=names), pandas.DataFrame(XV, columns=names)
+    settings: Any = {"trees": 6, "rankers": 1, "refit": True}
+    first = saved(lmart.train(frame, Y, QID, (other, YV, QV), **settings), tmp_path)
+    assert saved(lmart.train(frame, Y, QID, (other[names[::-1]], YV, QV), **settings), tmp_path) == first
+
+
+def test_what_a_last_training_on_all_data_refuses() -> None:
+    for given, message in (
+        ({}, "refit needs a validation set"),
+        ({"valid": VALID, "weights": [1.0] * DATA.n_queries}, "without weights, init_scores and positions"),
+        ({"valid": VALID.with_metadata(weights=[1.0] * VALID.n_queries)}, "without weights, init_scores and pos"),
+        ({"valid": VALID, "continue_from": lmart.train(DATA, trees=1, rankers=1)}, "refit does not go with"),
+    ):
+        settings: Any = given
+        with pytest.raises(SettingsError, match=message):
+            lmart.train(DATA, trees=2, refit=True, **settings)
+
+
 def test_what_a_model_to_go_on_from_refuses() -> None:
     first = lmart.train(DATA, trees=2, rankers=1)
     for given, message in (

@@ -69,7 +69,9 @@ def read_batches(
     sizes = shared.sizes
     empty: list[str] = []
     of_each = dataclasses.replace(options, may_be_empty=options.may_be_empty or len(paths) > 1)
-    for path, spool in zip(paths, spools or [None] * len(paths), strict=True):
+    for number, (path, spool) in enumerate(zip(paths, spools or [None] * len(paths), strict=True)):
+        if number == options.others_from:
+            shared = shared._replace(seen_queries=SeenQueries(options.group_by_qid))
         with _open(path, of_each, pool, shared, spool, cell_buffer) as reader:
             empty.append(path)
             for blocks in reader.volatile_batches():
