@@ -53,6 +53,8 @@ OPTIONS = {
     "--sample": "bagging-fraction subsample sub-row bagging srate sample-rate subsample-rate",
     "--features": "colsample-bytree feature-fraction rsm sub-feature frate feature-sampling colsample max-features "
     "max-features-rate",
+    "--categorical": "categorical-feature categorical-features cat-feature cat-features categorical-columns "
+    "categorical-column enable-categorical",
     "--monotone": "monotone-constraints monotonic-constraints monotonic-cst mc monotone-constraint",
     "--folds": "cv kcv nfold n-folds n-splits num-folds cross-validation k-fold kfold nfolds",
     "--fold-by": "fold-column group-k-fold groupkfold fold-groups cv-groups",

@@ -60,7 +60,7 @@ def score_stream(
         matcher.tables = reader.table.of_tables
         if strict and not matcher.foreign:
             matcher.refuse(reader.path, strict)
-        waiting.append((block, scorer.score(block.features, column_map, pool)))
+        waiting.append((block, scorer.score(block.features, column_map, pool, matcher.unseen)))
         del block  # before the next one is made
         if matcher.foreign or matcher.off_by_one:
             if sum(len(block) for block, _ in waiting) < PATIENCE:
@@ -207,7 +207,10 @@ class Model:
         rows, column_map = match_columns(self.ensemble, features, feature_ids, feature_names, strict)
         guard = nullcontext() if self._has_scored else safe_interrupts()  # which takes longer than to score a few rows
         with guard, _pool(threads, len(rows), SCORED) as pool:
-            scores = self._scorer.score_pieces(rows, column_map, pool)
+            matcher = FeatureMatcher(self.ensemble) if self.ensemble.categories else None
+            scores = self._scorer.score_pieces(rows, column_map, pool, None if matcher is None else matcher.unseen)
+        for text in [] if matcher is None else matcher.unseen_values():
+            warn(f"features: {text}")
         self._has_scored = True
         return scores
 

@@ -26,7 +26,7 @@ from lmart.formats.registry import OWN
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model
 from lmart.reports.model_effects import EffectRows
-from lmart.reports.model_summary import node_bounds, steps, summarize
+from lmart.reports.model_summary import left_values, node_bounds, steps, summarize
 from lmart.reports.pages.charts import require_matplotlib
 from lmart.reports.pages.model import ModelPage, first_trees, render_model_page
 from lmart.reports.run_report import RunReport, load_report
@@ -292,7 +292,10 @@ def _places(drawn: Tree) -> dict[tuple[str, int], tuple[float, int]]:
 
 
 def _condition(model: Model, drawn: Tree, node: int) -> str:
-    name = model.ensemble.feature_name(int(drawn.split_columns[node]))
+    column = int(drawn.split_columns[node])
+    name = model.ensemble.feature_name(column)
+    if (left := left_values(model.ensemble, column, float(drawn.thresholds[node]))) is not None:
+        return left.text(name)
     bounds = [shortest(float(f"{bound:.{DIGITS}g}")) for bound in node_bounds(drawn, node)]
     return f"{name} <= {bounds[0]}" + (" ..." if len(bounds) > 1 else "")
 

@@ -93,6 +93,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         sample: float | str | None = None,
         features: float | str | None = None,
         monotone: str | Mapping[str, int] | Mapping[int, int] = "",
+        categorical: str | int | Sequence[str | int] = "",
         position_bias_reg: float = 0.0,
         seed: int = 0,
         refit: bool = False,
@@ -122,6 +123,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.sample = sample
         self.features = features
         self.monotone = monotone
+        self.categorical = categorical
         self.position_bias_reg = position_bias_reg
         self.seed = seed
         self.refit = refit

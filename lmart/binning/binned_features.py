@@ -12,6 +12,7 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges, fit_bin_edges
+from lmart.data.categories import Categories
 from lmart.data.dataset import Counted, SparseRows, Unbinned
 from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.kernels.trees import bin_codes as kernels
@@ -165,7 +166,10 @@ def bin_features(dataset: Unbinned, edges: BinEdges, min_documents: int, pool: W
 class BinnedDataset(Counted):
     """A training set of which only the bins are left; see RankingDataset for what else there is.
 
-    features : of n documents; `features.edges.columns` are positions in `feature_ids`
+    features   : of n documents; `features.edges.columns` are positions in `feature_ids`
+    categories : the features that are categories
+    model_bins : by feature in bins that is a category, the bins that the model gives the documents, uint8[n], where
+                 `features` has others for training
     """
 
     features: BinnedFeatures
@@ -176,6 +180,8 @@ class BinnedDataset(Counted):
     input_rows: Int64Array | None = None
     source: str = "data"
     table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
+    categories: tuple[Categories, ...] = ()
+    model_bins: Mapping[int, UInt8Array] = field(default_factory=dict, compare=False)
 
 
 def bin_dataset(

@@ -77,6 +77,11 @@ class BinEdges:
             self.zero_bins[kept],
         )
 
+    def bins_of(self, feature: int, values: Float64Array) -> UInt8Array:
+        """Return the bin of each value of a feature, uint8[n]; nan is missing."""
+        edges = self.edges[self.edge_offsets[feature] : self.edge_offsets[feature + 1]]
+        return np.where(np.isnan(values), self.missing_bins[feature], np.searchsorted(edges, values)).astype(np.uint8)
+
     def threshold(self, feature: int, split_bin: int) -> float:
         """Return t such that x <= t iff bin(x) <= split_bin; above every number when it is the last bin of numbers."""
         edge = int(self.edge_offsets[feature]) + split_bin

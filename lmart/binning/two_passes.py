@@ -12,7 +12,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
-from lmart.binning.binned_features import BinnedDataset, Coder, RowsToCode, bin_dataset, lay_out, row_arrays
+from lmart.binning.binned_features import BinnedDataset, Coder, RowsToCode, lay_out, row_arrays
+from lmart.binning.categories import bin_training_set
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, choose_bin_edges
 from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dataset
@@ -37,15 +38,14 @@ def read_training_set(
 ) -> BinnedDataset:
     """Read the inputs, in order, as one training set in bins. DataError as `read_dataset`, and when a file changes.
 
+    With categories, whose order needs the labels of all rows, the whole set is read into memory first.
+
     scores   : scorer of the model to continue, which sees each row once; None: no model
     """
     once = [not can_be_reread(path) for path in paths]
     sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
-    if options.group_by_qid or sizes_once or (any(once) and not can_spool()):
-        dataset = read_dataset(paths, options, pool)
-        if scores is not None:
-            scores.add([dataset.features], dataset.feature_ids, dataset.feature_names)
-        return bin_dataset(dataset, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
+    if options.group_by_qid or sizes_once or settings.categorical or (any(once) and not can_spool()):
+        return bin_training_set(read_dataset(paths, options, pool), settings, pool, scores)
     with ExitStack() as stack:
         spools = [Spool(path) if kept else None for path, kept in zip(paths, once, strict=True)]
         for spool in filter(None, spools):

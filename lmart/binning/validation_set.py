@@ -12,6 +12,7 @@ from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import Coder, RowsToCode, row_arrays
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges
+from lmart.data.categories import with_numbers
 from lmart.data.dataset import SparseRows, Unbinned, join_rows, take_rows
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher
@@ -45,7 +46,7 @@ class ValidationCoder:
     """Bins the rows of a validation set block by block."""
 
     def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
-        self._matcher = FeatureMatcher(model)
+        self._matcher, self._categories = FeatureMatcher(model), model.categories
         self._coder = Coder(edges, np.zeros(0, np.int32), pool)
         self._m = edges.n_features
         self._bins: list[UInt8Array] = []
@@ -61,13 +62,14 @@ class ValidationCoder:
             self._coder.set_columns(columns)
         pieces: list[RowsToCode] = []
         for rows in parts:
+            numbered = with_numbers(rows, columns, self._categories, self._matcher.unseen)
             start = 0
             while start < len(rows):
                 filled = self._n % CHUNK
                 if not filled:
                     self._bins.append(np.empty((self._m, CHUNK), np.uint8))
                 stop = min(len(rows), start + CHUNK - filled)
-                pieces.append(RowsToCode(row_arrays(rows), start, stop, filled - start, self._bins[-1]))
+                pieces.append(RowsToCode(row_arrays(numbered), start, stop, filled - start, self._bins[-1]))
                 self._n += stop - start
                 start = stop
             above = np.isposinf(rows.values)

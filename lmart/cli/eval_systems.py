@@ -224,7 +224,10 @@ def score(
 ) -> Float64Array:
     """Return the scores of the model, with warnings of features that only one of data and model has."""
     matcher = matched(ensemble, dataset, dataset.source, tell, strict)
-    return Scorer(ensemble).score(dataset.features, matcher.known_columns, pool)
+    scores = Scorer(ensemble).score(dataset.features, matcher.known_columns, pool, matcher.unseen)
+    for text in matcher.unseen_values():
+        tell(f"{input_name(dataset.source)}: {text}")
+    return scores
 
 
 def matched(

@@ -47,7 +47,7 @@ LAYOUTS = {
         {
             "Files": "data valid out report checkpoint on_interrupt continue_from strict",
             "Trees": "trees rankers linear tree leaves learning_rate max_depth min_docs min_hessian l2 max_bins sample "
-            "features monotone",
+            "features monotone categorical",
             "Objective": "objective truncation sigma normalize gain weights",
             "Validation and stopping": "metric early_stop refit valid_weights",
             "Choosing settings": "folds fold_by oof tune tune_trials tune_file settings_file",

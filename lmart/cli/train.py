@@ -16,7 +16,7 @@ from lmart.cli.options.shared import ClusterOptions, Running, cluster_options, d
 from lmart.cli.options.types import MeasureType
 from lmart.cli.run_trace import RunTrace
 from lmart.cli.terminal.console import Console
-from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest
+from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest, is_names
 from lmart.constraints import is_list
 from lmart.formats.read_options import ReadOptions
 from lmart.memory import keep_memory_constant
@@ -51,7 +51,13 @@ Examples:
     epilog=EPILOG,
 )
 @group("files", TrainFiles)
-@group("settings", TrainSettings, metric={"type": MeasureType(), "is_list": bool}, monotone={"is_list": is_list})
+@group(
+    "settings",
+    TrainSettings,
+    metric={"type": MeasureType(), "is_list": bool},
+    monotone={"is_list": is_list},
+    categorical={"is_list": is_names},
+)
 @group("metadata_files", MetadataFiles)
 @group("selection", SelectionOptions)
 @cluster_options(
@@ -89,7 +95,7 @@ def _train(request: TrainRequest, cluster: ClusterOptions, running: Running) -> 
 
     files = request.files
     request.check_outputs()
-    request = request.with_constraints_read()
+    request = request.with_constraints_read().with_categories_read()
     if cluster.dask is None:  # a driver holds no rows, and gets its messages faster into memory that it has
         keep_memory_constant()
     console = Console(running.quiet, speaks=True)

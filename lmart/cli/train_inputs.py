@@ -149,13 +149,13 @@ def _read_into_bins(
     files, options, settings, model = request.files, request.read_options, request.settings, request.model
     warnings: list[str] = []
     scores: list[Float64Array] = []
-    scorer = None if model is None else ModelScores(model, pool)
+    training = scorer = None if model is None else ModelScores(model, pool)
     train_set = read_training_set(files.data, options, settings, pool, scorer)
     check_columns(train_set, request, console)
     if scorer is not None:
         scores.append(scorer.finish(train_set.source, train_set.table_features, files.strict))
         warnings += scorer.matcher.warnings(train_set.source, "only new trees can split on them")
-    features, edges = without_trees(train_set, settings), train_set.features.edges
+    features, edges = without_trees(train_set, settings, train_set.categories), train_set.features.edges
     coded = []
     with reading_validation():
         for path, options in _validation_files(request):
@@ -165,8 +165,8 @@ def _read_into_bins(
                 scores.append(scorer.finish(path, {}))
     warnings += [text for dataset in coded for text in dataset.warnings]
     continuation = None
-    if model is not None and files.continue_from is not None:
-        continuation = Continuation(model, files.continue_from, scores[0], tuple(scores[1:]))
+    if model is not None and files.continue_from is not None and training is not None:
+        continuation = Continuation(model, files.continue_from, scores[0], tuple(scores[1:]), training.of_model)
         continuation.check_scores()
     return train_set, coded, warnings, continuation
 

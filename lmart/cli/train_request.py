@@ -395,11 +395,23 @@ class TrainRequest:
         return None if is_list(self.settings.monotone) else self.settings.monotone or None
 
     @property
+    def categories_file(self) -> str | None:
+        """The file that names the categories; None when they are a list, or there are none."""
+        return None if is_names(self.settings.categorical) else self.settings.categorical or None
+
+    @property
     def inputs(self) -> list[str]:
         """All files that are read."""
         files = self.files
         optional = filter(
-            None, [self.read_options.query_sizes, self.constraints_file, files.continue_from, files.settings_file]
+            None,
+            [
+                self.read_options.query_sizes,
+                self.constraints_file,
+                self.categories_file,
+                files.continue_from,
+                files.settings_file,
+            ],
         )
         return [*self.files.data, *self.files.valid, *self.metadata_files.paths, *self.selection.files, *optional]
 
@@ -468,6 +480,7 @@ class TrainRequest:
             ("--refit", self.files.refit, alone),
             ("--on-interrupt", self.files.on_interrupt != "nothing", alone),
             ("--positions", metadata.positions, alone),
+            ("--categorical", self.settings.categorical, alone),
             ("--group-by-qid", options.group_by_qid, "put the rows of each query together, in one file"),
             ("--query-sizes", options.query_sizes, "put queries into the data first, with 'lmart convert'"),
             (
@@ -509,6 +522,15 @@ class TrainRequest:
             return self
         return replace(self, settings=replace(self.settings, monotone=str(read_monotone(path))))
 
+    def with_categories_read(self) -> TrainRequest:
+        """Return the request with the categories that a file names, if that is what is given, as a list."""
+        from lmart.formats.metadata_files import read_categories
+
+        path = self.categories_file
+        if path is None:
+            return self
+        return replace(self, settings=replace(self.settings, categorical=",".join(read_categories(path))))
+
     def with_model_read(self, console: Console) -> TrainRequest:
         """Return the request with the model to go on from, if there is one, and the meaning of absent cells from it.
 
@@ -533,6 +555,11 @@ class TrainRequest:
         for text in idle_options(self.settings, self.selection.on_command_line):
             console.warning(text)
         return replace(self, read_options=self.read_options.telling(console.notice, console.warning, console.reading()))
+
+
+def is_names(text: str) -> bool:
+    """Return whether --categorical is a list of names, not a file, whose name has a folder or a suffix."""
+    return not (("/" in text or "." in text) and os.path.isfile(text))
 
 
 @contextmanager

@@ -133,6 +133,7 @@ class ModelFormat(Format[ModelReader, ModelWriter]):
     looks_like : says from the first bytes of a file whether it is of this format, or an old form of it
     is_float32 : thresholds and values are compared in float32
     is_ordered : the tool adds the trees of a model in their order
+    has_sets   : splits can be on sets of values, as categories need
     """
 
     kind: ClassVar[str] = "model"
@@ -140,6 +141,7 @@ class ModelFormat(Format[ModelReader, ModelWriter]):
     looks_like: Lazy[Callable[[bytes], bool]] | None = None
     is_float32: bool = False
     is_ordered: bool = True
+    has_sets: bool = False
 
     def begins(self, head: bytes) -> bool:
         """Return whether a file whose first bytes are `head` is recognised as this format."""

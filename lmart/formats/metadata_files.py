@@ -16,6 +16,7 @@ from lmart.formats.results.scores import read_scores
 
 __all__ = [
     "Weights",
+    "read_categories",
     "read_init_scores",
     "read_monotone",
     "read_positions",
@@ -168,3 +169,22 @@ def read_monotone(path: str) -> MonotoneConstraints:
     if not found:
         raise DataError("holds no constraint; give FEATURE:+1 or FEATURE:-1 on each line", path)
     return MonotoneConstraints(found)
+
+
+def read_categories(path: str) -> list[str]:
+    """Read the names or indices of categories, one a line; blank lines do not count.
+
+    DataError for a name that stands twice or holds a comma, and when there is none.
+    """
+    found: list[str] = []
+    for lines in read_lines(path, re.compile(rb"(?!)")):
+        for raw, line in zip(*lines, strict=True):
+            name = raw.decode("utf-8", "backslashreplace").strip()
+            if name in found:
+                raise DataError(f"feature {quote(name)} stands there twice; leave one", path, line)
+            if "," in name:
+                raise DataError(f"{quote(name)} holds a comma; give one name on each line", path, line)
+            found += [name] if name else []
+    if not found:
+        raise DataError("holds no name; give the name or index of a feature on each line", path)
+    return found

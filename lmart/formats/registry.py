@@ -58,20 +58,24 @@ _DATA = (
 
 # A model file has the first of these formats that recognises it, else the first one, whose reader says what is wrong.
 _MODELS = (
-    ModelFormat(name="lmart", suffixes=(".json",), **_functions("lmart_json"), starts=(b"{",)),
+    ModelFormat(name="lmart", suffixes=(".json",), **_functions("lmart_json"), starts=(b"{",), has_sets=True),
     ModelFormat(
         name="lightgbm",
         **_functions("lightgbm.text"),
         starts=(b"tree", b"num_class", b"version"),
         title="LightGBM",
+        has_sets=True,
     ),
-    ModelFormat(name="lightgbm-json", **_functions("lightgbm.json"), starts=(b"{",), title="LightGBM JSON"),
+    ModelFormat(
+        name="lightgbm-json", **_functions("lightgbm.json"), starts=(b"{",), title="LightGBM JSON", has_sets=True
+    ),
     ModelFormat(
         name="xgboost",
         **_functions("xgboost.json"),
         starts=(b"{", b"binf", b"bs64"),
         title="XGBoost",
         is_float32=True,
+        has_sets=True,
     ),
     ModelFormat(
         name="xgboost-ubj",
@@ -80,6 +84,7 @@ _MODELS = (
         starts=(b"{",),
         title="XGBoost UBJSON",
         is_float32=True,
+        has_sets=True,
     ),
     ModelFormat(
         name="xgboost-dump",
@@ -108,7 +113,7 @@ _MODELS = (
         is_float32=True,
         is_ordered=False,
     ),
-    ModelFormat(name="c", suffixes=(".c",), **_functions("c_source", is_read=False), title="C source"),
+    ModelFormat(name="c", suffixes=(".c",), **_functions("c_source", is_read=False), title="C source", has_sets=True),
 )
 
 _RESULTS = (

@@ -44,6 +44,7 @@ class Settings(TypedDict, total=False):
     sample: float | str | None
     features: float | str | None
     monotone: str | Mapping[str, int] | Mapping[int, int]
+    categorical: str | int | Sequence[str | int]
     position_bias_reg: float
     seed: int
 
@@ -122,12 +123,14 @@ def _value(name: str, value: Any) -> Any:
         return Gain.of(value)
     if name == "monotone" and isinstance(value, Mapping):
         return ",".join(f"{_feature(feature)}:{_direction(feature, way)}" for feature, way in value.items() if way)
+    if name == "categorical" and not isinstance(value, str):
+        return ",".join(_feature(feature, name) for feature in ([value] if isinstance(value, int) else value))
     return value
 
 
-def _feature(name: object) -> str:
+def _feature(name: object, setting: str = "monotone") -> str:
     if isinstance(name, int) and not 0 <= name < 2**63:
-        raise SettingsError(f"monotone names feature {shown(name)}; use a name, or an index from 0 to 2^63 - 1")
+        raise SettingsError(f"{setting} names feature {shown(name)}; use a name, or an index from 0 to 2^63 - 1")
     return str(name)
 
 

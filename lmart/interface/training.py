@@ -10,8 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from typing import Any, Unpack
 
-from lmart.array_types import Float64Array
-from lmart.binning.binned_features import bin_dataset
+from lmart.binning.categories import bin_training_set
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import Unbinned, join_datasets
@@ -187,8 +186,9 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
     messages += _columns_not_everywhere(judged, settings, run.strict)
-    binned = bin_dataset(judged, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
-    model = without_trees(binned, settings)
+    scorer = None if inputs.previous is None else ModelScores(inputs.previous[0], pool)
+    binned = bin_training_set(judged, settings, pool, scorer)
+    model = without_trees(binned, settings, binned.categories)
     every, coded = [judged], []
     sources = ["valid"] if len(sets) == 1 else [f"valid[{number}]" for number in range(len(sets))]
     for source, valid_set in zip(sources, sets, strict=True):
@@ -196,7 +196,9 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
         coded.append(code_dataset(rows, model, binned.features.edges, pool, run.strict))
         every.append(rows)
     messages += [text for valid_set in coded for text in valid_set.warnings]
-    continuation = None if inputs.previous is None else _continuation(*inputs.previous, every, run, pool, messages)
+    continuation = None
+    if inputs.previous is not None and scorer is not None:
+        continuation = _continuation(*inputs.previous, scorer, every, run, pool, messages)
     metadata, read = training_metadata(train_set), time.perf_counter()
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
     together = None
@@ -243,21 +245,27 @@ def _cross_validate(train_set: Dataset, settings: ResolvedSettings, run: Run, po
 
 
 def _continuation(
-    model: Ensemble, name: str, sets: Sequence[Unbinned], run: Run, pool: WorkerPool, messages: list[str]
+    model: Ensemble,
+    name: str,
+    training: ModelScores,
+    sets: Sequence[Unbinned],
+    run: Run,
+    pool: WorkerPool,
+    messages: list[str],
 ) -> Continuation:
-    """Return the model to go on from with its scores of all sets, the training set first."""
-    scores: list[Float64Array] = []
-    for rows in sets:
+    """Return the model to go on from with its scores of all sets, the training set first.
+
+    training : has the scores of the training set
+    """
+    rows = sets[0]
+    scores = [training.finish(rows.source, rows.table_features, run.strict)]
+    messages += training.matcher.warnings(rows.source, "only new trees can split on them")
+    for rows in sets[1:]:
         scorer = ModelScores(model, pool)
         for start, stop in chunks(len(rows.labels), CHUNK) or [(0, 0)]:
             scorer.add([rows.features.between(start, stop)], rows.feature_ids, rows.feature_names)
-        is_training = not scores
-        scores.append(
-            scorer.finish(rows.source, rows.table_features if is_training else {}, run.strict and is_training)
-        )
-        if is_training:
-            messages += scorer.matcher.warnings(rows.source, "only new trees can split on them")
-    made = Continuation(model, name, scores[0], tuple(scores[1:]))
+        scores.append(scorer.finish(rows.source, {}, strict=False))
+    made = Continuation(model, name, scores[0], tuple(scores[1:]), training.of_model)
     made.check_scores()
     return made
 

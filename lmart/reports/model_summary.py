@@ -10,9 +10,12 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.decimals import shortest
+from lmart.errors import visible
 from lmart.scoring.ensemble import Ensemble, RankerPart, Tree, flatten, node_sums
 from lmart.scoring.importance import Importance, importance_order, split_importance, trees_by_ranker
 from lmart.settings import TrainSettings
+
+LISTED_VALUES = 4  # of a set of categories, in words
 
 
 class Step(NamedTuple):
@@ -147,6 +150,9 @@ class ModelSummary:
             "documents": self.documents,
             "leaf_documents": in_leaves,
             "features": features,
+            "categories": [
+                {"feature": model.feature_name(each.column), "values": len(each.values)} for each in model.categories
+            ],
             "base_score": float(model.base_score),
             "absent": model.absent,
             "gain": model.gain,
@@ -232,13 +238,15 @@ def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
     for step in steps(tree):
         k = step.number
         if step.kind == "if":
-            bounds = node_bounds(tree, k)
+            column, bounds = int(tree.split_columns[k]), node_bounds(tree, k)
+            left_set = left_values(ensemble, column, bounds[0])
             node = {
                 "node": k,
                 "depth": step.depth,
-                "feature": ensemble.feature_name(int(tree.split_columns[k])),
+                "feature": ensemble.feature_name(column),
                 "threshold": bounds[0],
                 **({"bounds": bounds[1:]} if len(bounds) > 1 else {}),
+                **({} if left_set is None else {"values": left_set.values, "unseen": left_set.unseen}),
                 "missing": "left" if tree.missing_left[k] else "right",
                 "left": _child_to_json(int(tree.left[k])),
                 "right": _child_to_json(int(tree.right[k])),
@@ -251,6 +259,36 @@ def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
             value = float(tree.leaf_values[k])
             leaves.append({"leaf": k, "depth": step.depth, "value": value, "documents": counted})
     return {"tree": number, "ranker": ranker_of_tree(ensemble, number), "nodes": nodes, "leaves": leaves}
+
+
+class LeftSet(NamedTuple):
+    """The values of a category that go left.
+
+    values : in their order
+    others : the values that go right
+    unseen : where values go that training did not see: 'left' or 'right'
+    """
+
+    values: list[int] | list[str]
+    others: list[int] | list[str]
+    unseen: str
+
+    def text(self, name: str) -> str:
+        """Return that the value of a category is in this set; where unseen values go left too, not in the other one."""
+        listed = self.others if self.unseen == "left" else self.values
+        texts = [visible(str(value)) for value in listed[:LISTED_VALUES]]
+        if more := len(listed) - len(texts):
+            texts.append(f"and {more:,} more")
+        return f"{name}{' not' * (self.unseen == 'left')} in {{{', '.join(texts)}}}"
+
+
+def left_values(ensemble: Ensemble, column: int, threshold: float) -> LeftSet | None:
+    """Return the values of a category that go left at a threshold; None for a feature that is none."""
+    for of_feature in ensemble.categories:
+        if of_feature.column == column:
+            left, right, unseen_left = of_feature.split(threshold)
+            return LeftSet(left, right, "left" if unseen_left else "right")
+    return None
 
 
 def node_bounds(tree: Tree, node: int) -> list[float]:

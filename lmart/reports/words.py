@@ -48,6 +48,9 @@ def model_facts(summary: ModelSummary, path: str, explained: Explained | None = 
     found.append(("features", f"{model.n_features - len(unused):,} of {model.n_features:,} are split on"))
     if unused:
         found.append(("no split on", _listed(unused)))
+    if model.categories:
+        counts = [(each.column, counted(len(each.values), "value")) for each in model.categories]
+        found.append(("categories", _listed([f"{model.feature_name(column)} ({values})" for column, values in counts])))
     absent = "0" if model.absent == "zero" else "missing"
     base = "" if model.base_score == 0 else f"start at {shortest(float(model.base_score))}; "
     sums = "; summed in single precision" if model.sums == "float32" else ""

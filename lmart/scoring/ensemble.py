@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
+from lmart.data.categories import Categories
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -87,6 +88,7 @@ class Ensemble:
     sums        : 'float64', or 'float32' when the sum is rounded to float32 after each tree, as XGBoost does
     average     : whether the sum is divided by the number of trees, as in a random forest of LightGBM
     rankers     : the rankers that the model is the mean of; () when there is one
+    categories  : the features that are categories: thresholds on them are on the numbers of values, see Categories
     remarks     : what users should know of the file that it was read from; not written
     """
 
@@ -100,6 +102,7 @@ class Ensemble:
     sums: str = "float64"
     average: bool = False
     rankers: tuple[RankerPart, ...] = ()
+    categories: tuple[Categories, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.data.categories import with_numbers
 from lmart.data.dataset import SparseRows
 from lmart.errors import ModelError
 from lmart.kernels.row_arrays import contiguous_rows
@@ -80,6 +81,7 @@ class Explainer:
         """
         n = len(rows)
         contributions = np.empty((n, self.ensemble.n_features))
+        rows = with_numbers(rows, column_map, self.ensemble.categories)
         arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
         features = np.where(column_map < 0, self.ensemble.n_features, column_map).astype(np.int32)
         absent = 0.0 if self.ensemble.absent == "zero" else math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from lmart.array_types import Int32Array, Int64Array
 from lmart.data.dataset import TableColumns
 from lmart.data.feature_names import is_index
-from lmart.errors import DataError, input_name, quote
+from lmart.errors import DataError, counted, input_name, quote
 from lmart.scoring.ensemble import Ensemble
 
 NAMED = 3  # unknown features named in a message
@@ -37,6 +38,7 @@ class FeatureMatcher:
         self.unknown: list[str] = []
         self.half_named: str | None = None  # which side has names when the other has none: numbers then decide
         self.how_to_leave_out = " (--ignore-columns)"
+        self.unseen: Counter[int] = Counter()  # rows with a value of a category that training did not see, by feature
 
     def column_map(
         self, feature_ids: Sequence[int] | Int64Array, feature_names: Sequence[str] | None = None
@@ -114,7 +116,16 @@ class FeatureMatcher:
             what = describe_missing(names, self._ensemble.n_features, "the model", self._ensemble.absent)
             idle = f"; no tree splits on {'it' if len(names) == 1 else 'them'}"
             found.append(f"{input_name(path)}: {what}{idle if used and names[0] not in used else ''}")
-        return found
+        return found + [f"{called}: {text}" for text in self.unseen_values()]
+
+    def unseen_values(self) -> list[str]:
+        """Return a line for each category with values that training did not see, in words."""
+        return [
+            f"{counted(rows, 'row')} with a value of category {quote(self._ensemble.feature_name(column))} "
+            "that training did not see; the model has one place for all such values"
+            for column, rows in sorted(self.unseen.items())
+            if rows
+        ]
 
     def refuse(self, source: str, strict: bool = False) -> None:
         """Raise DataError when the data does not belong to the model; `strict`, also when features differ at all."""

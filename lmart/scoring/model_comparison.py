@@ -58,7 +58,7 @@ def compare_models(
     planted_changed = n_planted = 0
     columns = np.arange(first.n_features, dtype=np.int32)
     for pair in pairs:
-        rows = _planted_rows(pair[0], float32)
+        rows = _with_values(_planted_rows(pair[0], float32), first)
         n_planted += len(rows)
         planted_changed += int(np.count_nonzero(_differ(pair, models, rows, columns)))
     n_rows = rows_changed = 0
@@ -175,6 +175,17 @@ def _planted_rows(tree: Tree, float32: bool) -> SparseRows:
         np.tile(columns.astype(np.int32), len(rows)),
         rows.ravel(),
     )
+
+
+def _with_values(rows: SparseRows, ensemble: Ensemble) -> SparseRows:
+    """Return planted rows with a value of the next higher number in place of each number of a category."""
+    values = rows.values.copy()
+    for of_feature in ensemble.categories:
+        cells = np.flatnonzero(rows.columns == of_feature.column)
+        places = np.searchsorted(of_feature.numbers, values[cells])
+        unseen = np.max(of_feature.held, initial=-1.0) + 1.0
+        values[cells] = np.append(of_feature.held, unseen)[places]
+    return replace(rows, values=values)
 
 
 def _ranges(tree: Tree, features: Int64Array, n_nodes: int, n_features: int) -> tuple[Float64Array, Float64Array]:

@@ -7,13 +7,16 @@ records), for any number of threads.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array
-from lmart.data.dataset import Rows, SparseRows, pieces
+from lmart.data.categories import Categories, with_numbers
+from lmart.data.dataset import Features, Rows, SparseRows, pieces
 from lmart.errors import ModelError
 from lmart.kernels.row_arrays import contiguous_rows
 from lmart.kernels.scoring import bit_vectors as kernels
@@ -341,13 +344,21 @@ class Scorer:
         self._trees = _mask_trees(ensemble, walked, nodes, steps)
         self._coded_trees = _code_trees(walked, nodes)
 
-    def score(self, rows: SparseRows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
+    def score(
+        self,
+        rows: SparseRows,
+        column_map: Int32Array,
+        pool: WorkerPool | None = None,
+        unseen: Counter[int] | None = None,
+    ) -> Float64Array:
         """Return the score of each row, float64[n]. ModelError when one is too large for a number.
 
         column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
+        unseen     : as in `with_numbers`
         """
         n = len(rows)
         scores = np.empty(n)
+        rows = with_numbers(rows, column_map, self.ensemble.categories, unseen)
         arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
         base_score = float(self.ensemble.base_score)
         calls = [
@@ -363,16 +374,22 @@ class Scorer:
             raise ModelError("the leaf values of the model add up to more than a number can hold; the model is damaged")
         return scores
 
-    def score_pieces(self, rows: Rows, column_map: Int32Array, pool: WorkerPool | None = None) -> Float64Array:
+    def score_pieces(
+        self, rows: Rows, column_map: Int32Array, pool: WorkerPool | None = None, unseen: Counter[int] | None = None
+    ) -> Float64Array:
         """Return the score of each row, as `score` does, of rows that are converted piece by piece."""
         scores = np.empty(len(rows))
         for start, stop, piece in pieces(rows, len(column_map)):
-            scores[start:stop] = self.score(piece, column_map, pool)
+            scores[start:stop] = self.score(piece, column_map, pool, unseen)
         return scores
 
 
 class ModelScores:
-    """The scores that a model gives a data set, collected while its rows are read block by block."""
+    """The scores that a model gives a data set, collected while its rows are read block by block.
+
+    of_model : float64[n], of a training set whose rows have other numbers of categories for growing trees: the scores
+               that the model gives it; None: the scores are these
+    """
 
     def __init__(self, model: Ensemble, pool: WorkerPool) -> None:
         self.matcher = FeatureMatcher(model)
@@ -380,11 +397,29 @@ class ModelScores:
         self._scorer = Scorer(model)
         self._pool = pool
         self._parts: list[Float64Array] = [np.zeros(0)]
+        self.of_model: Float64Array | None = None
 
     def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
         """Score the next rows; there may be more columns than before."""
         columns = self.matcher.column_map(feature_ids, feature_names)
-        self._parts += [self._scorer.score(rows, columns, self._pool) for rows in parts]
+        self._parts += [self._scorer.score(rows, columns, self._pool, self.matcher.unseen) for rows in parts]
+
+    def add_rows(self, rows: Rows, features: Features, of_model: Rows | None = None) -> None:
+        """Score all rows of a training set, which have the numbers of categories in place of their values already.
+
+        of_model : the rows with the numbers that the model gives them, if these are others
+        """
+        columns = self.matcher.column_map(features.feature_ids, features.feature_names)
+        scorer = Scorer(replace(self.model, categories=())) if self.model.categories else self._scorer
+        self._parts.append(scorer.score_pieces(rows, columns, self._pool))
+        if of_model is not None:
+            self.of_model = scorer.score_pieces(of_model, columns, self._pool)
+
+    def categories_of(self, features: Features) -> list[Categories]:
+        """Return the categories of the model that are features of a data set, by the columns of that."""
+        columns = self.matcher.column_map(features.feature_ids, features.feature_names).tolist()
+        found = [of_model for of_model in self.model.categories if of_model.column in columns]
+        return [replace(of_model, column=columns.index(of_model.column)) for of_model in found]
 
     def finish(self, source: str, tables: Mapping[str, Int64Array], strict: bool = False) -> Float64Array:
         """Return the score of each row, float64[n]; DataError as `FeatureMatcher.refuse`.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmart.constraints import MonotoneConstraints, is_list
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED
-from lmart.errors import SettingsError, either, quote, shown
+from lmart.errors import SettingsError, either, first_repeated, quote, shown
 from lmart.foreign_names import perhaps
 from lmart.gains import Gain
 from lmart.settings.declared import declared
@@ -162,6 +162,16 @@ class TrainSettings:
         metavar="LIST|FILE",
         shown="none",
     )
+    categorical: str = declared(
+        "",
+        "Features whose values are categories, not quantities.",
+        "Name them by index or column name: a list NAME,NAME,... or a FILE with a name on each line. The values are "
+        "whole numbers. They are put in the order of what they add to a score by themselves, and trees split that "
+        "order; a category that is the same for all documents of each query goes by how frequent its values are. The "
+        "model keeps the order, and values that training did not see have a place of their own in it.",
+        metavar="LIST|FILE",
+        shown="none",
+    )
     position_bias_reg: float = declared(
         0.0, "L2 regularisation of the bias of each position.", "With --positions only.", low=0, high=1e100
     )
@@ -174,8 +184,10 @@ class TrainSettings:
             object.__setattr__(self, option.name, of_declared_type(option, getattr(self, option.name)))
             if option.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
                 check_range(option, getattr(self, option.name))
-        if is_list(self.monotone):
-            MonotoneConstraints.parse(self.monotone)
+        constrained = MonotoneConstraints.parse(self.monotone).directions if is_list(self.monotone) else {}
+        if both := [name for name in self.categories if name in constrained]:
+            what = f"monotone and categorical both name feature {quote(both[0])}"
+            raise SettingsError(f"{what}; a category has no direction, so leave it out of one of them")
         if self.monotone and self.tree is not None and TREE_FORMS[self.tree].oblivious:
             others = " or ".join(quote(form.name) for form in TREE_FORMS.values() if not form.oblivious)
             raise SettingsError(f"monotone does not go with tree {quote(self.tree)}; use {others}")
@@ -184,6 +196,16 @@ class TrainSettings:
         """Raise SettingsError when the objective does not go with positions."""
         if self.objective is not None:
             check_positions(self.objective)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The names or indices of the features that are categories; SettingsError when one is empty or stands twice."""
+        names = tuple(name.strip() for name in self.categorical.split(",")) if self.categorical else ()
+        if "" in names:
+            raise SettingsError(f"categorical is {quote(self.categorical)}; give names or indices, with commas between")
+        if (twice := first_repeated(names)) is not None:
+            raise SettingsError(f"categorical names feature {quote(twice)} twice")
+        return names
 
     @property
     def objectives(self) -> tuple[ObjectiveKind, ...]:
@@ -216,6 +238,8 @@ class TrainSettings:
         automatic = {option.name: AUTO for option in options() if option.default is None and shown[option.name] is None}
         if self.linear is None:
             del shown["linear"], automatic["linear"]
+        if not self.categorical:
+            del shown["categorical"]
         return shown | {"gain": str(self.gain)} | automatic
 
 

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmart.array_types import Float64Array, Int8Array
-from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.binning.binned_features import BinnedDataset
+from lmart.binning.categories import bin_training_set
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset, code_dataset
 from lmart.constraints import MonotoneConstraints
+from lmart.data.categories import Categories
 from lmart.data.dataset import Features, RankingDataset
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.errors import DataError, SettingsError, quote
@@ -46,14 +48,20 @@ from lmart.training.rankers import (
     weights_of_spreads,
 )
 from lmart.training.resolving import Trainable, resolve_for, source_named
-from lmart.training.scores import LocalTrainingScores, LocalValidationScores, MeasuredScores, TrainingScores
+from lmart.training.scores import (
+    LocalTrainingScores,
+    LocalValidationScores,
+    MeasuredScores,
+    ModelView,
+    TrainingScores,
+)
 from lmart.training.train_result import LinearSummary, RankerSummary, Start, TrainResult
 from lmart.training.tree_log import TreeLog
 from lmart.training.tree_round import GrowingSetup
 
 
-def without_trees(features: Features, settings: TrainSettings) -> Ensemble:
-    """Return an ensemble of these features without trees."""
+def without_trees(features: Features, settings: TrainSettings, categories: Sequence[Categories] = ()) -> Ensemble:
+    """Return an ensemble of these features without trees; categories : those of the features that are some."""
     return Ensemble(
         (),
         features.feature_ids,
@@ -61,6 +69,7 @@ def without_trees(features: Features, settings: TrainSettings) -> Ensemble:
         absent=settings.absent,
         gain=str(settings.gain),
         settings=settings.to_json(),
+        categories=tuple(categories),
     )
 
 
@@ -206,17 +215,18 @@ class BoostingRun:
         linear = None
         if len(rankers) == 1 and not steps:
             (ranker,) = rankers
-            trees, validation = [grown.tree for grown in ranker.trees], ranker.validation_measures
+            final, validation = list(ranker.trees), ranker.validation_measures
             self._training.put_back(ranker.scores)
         else:
-            weighted = self._weighted(rankers)
+            final = self._weighted(rankers)
             if steps:
-                weighted, linear = self._with_linear(weighted, steps)
+                final, linear = self._with_linear(final, steps)
             else:
-                self._add_up(weighted)
-            trees, validation = [grown.tree for grown in weighted], self.measure_validation()
+                self._add_up(final)
+            validation = self.measure_validation()
+        self._score_as_model(final)
         ended = [ranker.stopped for ranker in self._trained]
-        ensemble = replace(self.empty, trees=tuple(trees), rankers=self._parts(linear))
+        ensemble = replace(self.empty, trees=tuple(grown.tree for grown in final), rankers=self._parts(linear))
         if self.continuation is not None:
             ensemble = self.continuation.join(ensemble, self.settings.recorded, self.differences)
         return TrainResult(
@@ -241,6 +251,9 @@ class BoostingRun:
             },
             continued_from=None if self.continuation is None else self.continuation.n_trees,
         )
+
+    def _score_as_model(self, trees: Sequence[GrownTree]) -> None:
+        """Set the scores of the training set to those that the model of these trees gives it, if they are others."""
 
     def _final_scores(self) -> Float64Array:
         """Return the scores of the training set; empty where they are not in this process."""
@@ -337,7 +350,9 @@ class TrainingRun(BoostingRun):
         started = time.perf_counter()
         of_sets = [NO_METADATA] * len(validation_sets) if validation_metadata is None else validation_metadata
         given_start = any(each.init_scores is not None for each in (metadata, *of_sets))
+        start_as_model = metadata.init_scores
         if continuation is not None:
+            start_as_model = continuation.start_as_model(metadata.init_scores)
             metadata, *of_sets = continuation.add_to([metadata, *of_sets])
         if settings.trees == 0 and not given_start and continuation is None:
             raise SettingsError("trees is 0, which needs initial scores; use a number from 1 up")
@@ -347,14 +362,17 @@ class TrainingRun(BoostingRun):
                 objectives.prepare(train_set, ranker, pool, metadata.weights, metadata.positions)
                 for ranker in settings.rankers
             ]
-        binned = _binned(train_set, recorded, pool).features
+        binned_set = _binned(train_set, recorded, pool)
+        binned = binned_set.features
         edges = binned.edges
-        empty = without_trees(train_set, recorded)
+        empty = without_trees(train_set, recorded, binned_set.categories)
         self._sets = [
             LocalValidationScores(_coded(data, empty, edges, pool), empty, edges, settings, pool, extra)
             for data, extra in zip(validation_sets, of_sets, strict=True)
         ]
-        self._scored = LocalTrainingScores(train_set, binned, settings, pool, metadata)
+        self._scored = LocalTrainingScores(
+            train_set, binned, settings, pool, metadata, ModelView(binned_set.model_bins, start_as_model)
+        )
         directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
         linear = None
         if settings.linear:
@@ -393,6 +411,9 @@ class TrainingRun(BoostingRun):
         """The scores of the first validation set after the latest round of the current ranker, float64[n]."""
         return self._sets[0].scores
 
+    def _score_as_model(self, trees: Sequence[GrownTree]) -> None:
+        self._scored.score_as_model(trees)
+
     def _final_scores(self) -> Float64Array:
         return self._scored.scores
 
@@ -405,7 +426,7 @@ def _weighted_tree(grown: GrownTree, weight: float) -> GrownTree:
 def _binned(train_set: Trainable, settings: TrainSettings, pool: WorkerPool) -> BinnedDataset:
     """Return the training set in bins."""
     if isinstance(train_set, RankingDataset):
-        return bin_dataset(train_set, settings.max_bins, settings.absent, settings.min_docs, settings.seed, pool)
+        return bin_training_set(train_set, settings, pool)
     return train_set
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.data.categories import Categories
 from lmart.data.metadata import Metadata
 from lmart.errors import ModelError, SettingsError, counted, first_repeated, input_name, quote
 from lmart.scoring.ensemble import Ensemble, Tree
@@ -65,6 +66,12 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
         settings = replace(settings, absent=model.absent)
     if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
         settings = replace(settings, objective=model.settings["objective"])  # as a single run of all trees has
+    if model.categories:
+        own = [model.feature_name(each.column) for each in model.categories]
+        settings = replace(settings, categorical=",".join(dict.fromkeys((*own, *settings.categories))))
+    if added := [name for name in settings.categories if _is_number(model, name)]:
+        what = f"categorical names {quote(added[0])}, which is no category in {input_name(path)}"
+        raise SettingsError(f"{what}; leave it out")
     if model.sums == "float32":
         what = "it adds up in float32 and the new model in float64, so the scores of its trees differ by rounding"
         warnings.append(f"{input_name(path)}: {what}")
@@ -74,6 +81,13 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
     return Prepared(replace(model, sums="float64"), settings, notices, warnings)
 
 
+def _is_number(model: Ensemble, name: str) -> bool:
+    """Return whether a model splits on a feature of this name as on a number."""
+    columns = {column for tree in model.trees for column in tree.split_columns.tolist()}
+    columns -= {each.column for each in model.categories}
+    return name in {model.feature_name(column) for column in columns}
+
+
 @dataclass(frozen=True, eq=False)
 class Continuation:
     """A model that a run continues, and its scores.
@@ -81,12 +95,15 @@ class Continuation:
     model      : the sum of its trees in float64
     training   : float64[n_documents], its scores of the training set
     validation : the same of each validation set
+    of_model   : float64[n_documents], its scores of the training set as `predict` gives them, where rare values of
+                 categories have other places in training; None: those are the same
     """
 
     model: Ensemble
     path: str
     training: Float64Array
     validation: tuple[Float64Array, ...]
+    of_model: Float64Array | None = None
 
     @property
     def n_trees(self) -> int:
@@ -99,6 +116,11 @@ class Continuation:
         if largest > LARGEST_SCORE:
             what = f"a score of the model is {largest:g} or minus that, beyond {LARGEST_SCORE:g}"
             raise ModelError(f"{what}; give a model of smaller leaf values", self.path)
+
+    def start_as_model(self, init_scores: Float64Array | None) -> Float64Array:
+        """Return the scores of the training set as `predict` gives them, on top of initial scores."""
+        of_model = self.training if self.of_model is None else self.of_model
+        return of_model if init_scores is None else init_scores + of_model
 
     def add_to(self, metadata: Sequence[Metadata]) -> list[Metadata]:
         """Return the metadata with the scores of the model added to the initial scores."""
@@ -128,6 +150,11 @@ class Continuation:
                 found.append(Difference(text, name not in NOT_OF_TREES))
         if features.feature_names != model.feature_names or not np.array_equal(features.feature_ids, model.feature_ids):
             found.append(Difference("the features differ"))
+        of_data = {features.feature_name(each.column): (each.values, each.unseen) for each in features.categories}
+        for each in model.categories:
+            name = model.feature_name(each.column)
+            if name in of_data and of_data[name] != (each.values, each.unseen):
+                found.append(Difference(f"category {quote(name)} has other values or another order in the data"))
         of_leaves = model.trees[-1].leaf_documents if model.trees else None
         n = len(self.training)
         if of_leaves is not None and (trained_on := int(of_leaves.sum())) != n:
@@ -149,6 +176,7 @@ class Continuation:
             trees=trees + tuple(_with_columns(tree, of_new) for tree in new.trees),
             feature_ids=ids,
             feature_names=names,
+            categories=_join_categories(model, new, of_model, of_new),
             base_score=model.base_score,
             settings=recorded,
         )
@@ -161,6 +189,15 @@ def _is_own(model: Ensemble) -> bool:
 
 def _shown(value: object) -> str:
     return "not set" if value is None or value == "" else str(value)
+
+
+def _join_categories(
+    model: Ensemble, new: Ensemble, of_model: Int32Array, of_new: Int32Array
+) -> tuple[Categories, ...]:
+    """Return the categories of both, by their new columns; those of both are the same."""
+    found = {int(of_model[each.column]): each for each in model.categories}
+    found |= {int(of_new[each.column]): each for each in new.categories}
+    return tuple(replace(found[column], column=column) for column in sorted(found))
 
 
 def _with_columns(tree: Tree, places: Int32Array) -> Tree:

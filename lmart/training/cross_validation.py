@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.binning.binned_features import bin_dataset
+from lmart.binning.categories import bin_training_set
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata
@@ -151,8 +151,8 @@ class FoldTraining:
         facts = settings.facts._replace(n_documents=self._seen.n_documents)
         of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
         given = of_fold.recorded
-        binned = bin_dataset(self._seen, given.max_bins, given.absent, given.min_docs, given.seed, pool)
-        self.empty = without_trees(binned, given)
+        binned = bin_training_set(self._seen, given, pool)
+        self.empty = without_trees(binned, given, binned.categories)
         coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
         self._runs = [
             TrainingRun(

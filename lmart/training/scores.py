@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array
+from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedFeatures
 from lmart.binning.edges import BinEdges
 from lmart.binning.validation_set import CodedDataset
@@ -102,6 +102,17 @@ class LocalScores:
             return self.evaluator.evaluate(self.scores).values
 
 
+class ModelView(NamedTuple):
+    """How the model sees a training set whose categories have other bins in training.
+
+    bins  : by feature in bins, uint8[n_documents]; as in BinnedDataset
+    start : float64[n_documents], the initial scores, with those of a model to go on from; None: 0
+    """
+
+    bins: Mapping[int, UInt8Array]
+    start: Float64Array | None
+
+
 class LocalTrainingScores(LocalScores):
     """The training set.
 
@@ -115,9 +126,11 @@ class LocalTrainingScores(LocalScores):
         settings: ResolvedSettings,
         pool: WorkerPool,
         metadata: Metadata,
+        as_model: ModelView | None = None,
     ) -> None:
+        """Start from the initial scores; `as_model` None: the model sees the documents as trees are grown from them."""
         super().__init__(dataset, settings, pool, metadata)
-        self._binned, self._pool = binned, pool
+        self._binned, self._pool, self._as_model = binned, pool, as_model
         self._query_offsets = dataset.query_offsets
 
     def keep(self, number: int, copied: bool) -> KeptScores:
@@ -135,9 +148,24 @@ class LocalTrainingScores(LocalScores):
 
     def add(self, grown: GrownTree) -> None:
         """Add the leaf values of a tree to the scores of its documents."""
+        self._add(grown, self._binned.bins)
+
+    def score_as_model(self, trees: Sequence[GrownTree]) -> None:
+        """Set the scores to those by these trees, with the bins that the model gives the documents."""
+        view = self._as_model
+        if view is None or not view.bins:
+            return
+        bins = self._binned.bins.copy()
+        for feature, of_model in view.bins.items():
+            bins[feature] = of_model
+        self.scores = np.zeros(len(self.scores)) if view.start is None else view.start.copy()
+        for grown in trees:
+            self._add(grown, bins)
+
+    def _add(self, grown: GrownTree, bins: UInt8Array) -> None:
         tree = _binned_tree(grown, self._binned.edges)
         pieces = chunks(len(self.scores), CHUNK)
-        self._pool.run(walk_bins, [(self._binned.bins, tree, a, b, self.scores) for a, b in pieces])
+        self._pool.run(walk_bins, [(bins, tree, a, b, self.scores) for a, b in pieces])
 
 
 class LocalValidationScores(LocalScores):

@@ -31,6 +31,7 @@ from lmart.reports.model_summary import (
     RankerFacts,
     Step,
     depths,
+    left_values,
     node_bounds,
     node_documents,
     ranges_text,
@@ -179,6 +180,9 @@ def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> s
     column = int(tree.split_columns[node])
     name = visible(ensemble.feature_name(column))
     bounds, missing_left = node_bounds(tree, node), bool(tree.missing_left[node])
+    if (left := left_values(ensemble, column, bounds[0])) is not None:
+        called = f"feature {name}" if ensemble.feature_names is None else name
+        return f"if {left.text(called)}{' or missing' * missing_left}:"
     if ensemble.feature_names is None:  # a bare index would look like a number, and is not to be shortened
         return _written(f"feature {name}", bounds, missing_left)
     text = _written(name, bounds, missing_left)

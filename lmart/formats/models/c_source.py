@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from lmart.data.categories import Categories
 from lmart.formats.format_records import WrittenModel
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
@@ -92,7 +93,7 @@ double lmart_score(const double *features)
 {{
     double sum = {base};
     size_t first;
-    for (first = 0; first < LMART_TREES; first += LMART_TOGETHER) {{
+{declared}{numbered}    for (first = 0; first < LMART_TREES; first += LMART_TOGETHER) {{
         int32_t places[LMART_TOGETHER], all = -1;
         const size_t count = LMART_TREES - first < LMART_TOGETHER ? LMART_TREES - first : LMART_TOGETHER;
         size_t i;
@@ -114,6 +115,46 @@ double lmart_score(const double *features)
 }}
 
 """
+
+CATEGORY = """\
+/* A category: its values, ascending, and the numbers that nodes compare in their place. A text is its place in the
+   table lmart_texts_K of feature K; any other text is -1. */
+typedef struct {
+    uint32_t feature;
+    size_t values;
+    const double *held, *numbers;
+    double unseen; /* the number of every other value */
+} lmart_category;
+
+"""
+
+NUMBER = """\
+/* Copies the features of a document, with the numbers of categories in place of their values; NAN stays. */
+static void lmart_number(const double *features, double *numbered)
+{
+    const size_t categories = sizeof lmart_categories / sizeof *lmart_categories;
+    size_t i;
+    for (i = 0; i < LMART_FEATURES; i++)
+        numbered[i] = features[i];
+    for (i = 0; i < categories; i++) {
+        const lmart_category *category = &lmart_categories[i];
+        const double value = features[category->feature];
+        size_t low = 0, high = category->values;
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (category->held[middle] < value)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (value == value)
+            numbered[category->feature] = low < category->values && category->held[low] == value
+                                              ? category->numbers[low] : category->unseen;
+    }
+}
+
+"""
+NUMBERED = "    double numbered[LMART_FEATURES];\n", "    lmart_number(features, numbered);\n    features = numbered;\n"
 
 MAIN = """\
 #ifdef LMART_MAIN
@@ -178,6 +219,9 @@ def write(ensemble: Ensemble) -> WrittenModel:
     parts += _table("extern ", "int64_t lmart_feature_ids", [f"INT64_C({f})" for f in ensemble.feature_ids.tolist()])
     parts += _table("extern ", "char *const lmart_feature_names", list(map(_quoted, names)))
     parts += _node_tables(flat)
+    if ensemble.categories:
+        parts += _category_tables(ensemble.categories)
+    declared, numbered = NUMBERED if ensemble.categories else ("", "")
     has_bounds = len(flat.bounds) > 0
     if has_bounds:
         parts += [*_bound_tables(flat), BOUNDS]
@@ -191,6 +235,8 @@ def write(ensemble: Ensemble) -> WrittenModel:
         )
     parts.append(
         SCORE.format(
+            declared=declared,
+            numbered=numbered,
             base=float(ensemble.base_score).hex(),
             left=left,
             add=f"sum = (double)(float)({added});" if in_float32 else f"sum = {added};",
@@ -199,6 +245,23 @@ def write(ensemble: Ensemble) -> WrittenModel:
     )
     parts.append(MAIN)
     return WrittenModel("".join(parts).encode("ascii"), ())
+
+
+def _category_tables(categories: Sequence[Categories]) -> Iterator[str]:
+    """Return the tables of the values of categories, ascending, and of their numbers."""
+    entries = []
+    for k, of_feature in enumerate(categories):
+        held, numbers = of_feature.by_value
+        if of_feature.of_texts:
+            texts = [_quoted(str(value)) for value in of_feature.values]
+            yield from _table("extern ", f"char *const lmart_texts_{of_feature.column}", texts)
+        yield from _table("static ", f"double lmart_held_{k}", [f"{value:.1f}" for value in held.tolist()])
+        yield from _table("static ", f"double lmart_numbers_{k}", [f"{number:.1f}" for number in numbers.tolist()])
+        unseen = f"{of_feature.unseen_number:.1f}"
+        entries.append(f"{{{of_feature.column}, {len(held)}, lmart_held_{k}, lmart_numbers_{k}, {unseen}}}")
+    yield CATEGORY
+    yield from _table("static ", "lmart_category lmart_categories", entries)
+    yield NUMBER
 
 
 def _table(storage: str, declared: str, entries: Sequence[str]) -> Iterator[str]:

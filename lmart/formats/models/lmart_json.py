@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.data.categories import Categories
 from lmart.errors import LmartError, ModelError, first_repeated, quote
 from lmart.formats.format_records import GIVE_MODEL, WrittenModel, beginning
 from lmart.formats.models.json_text import BLANKS, parse_json, spelled
@@ -28,12 +29,12 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 JsonTree: TypeAlias = Mapping[str, list[float]]  # once `_shape_fault` finds nothing; the numbers may be of wrong types
 
 FORMAT = "lmart"
-VERSION = 2  # written only where a key is used that version 1 does not know, so that older versions read the rest
+VERSION = 3  # written only where a key is used that earlier versions do not know, so that they read the rest
 HEAD_KEYS = (
     *("format", "version", "settings", "gain", "absent", "base_score", "sums", "average"),
-    *("feature_ids", "feature_names", "rankers", "trees"),
+    *("feature_ids", "feature_names", "rankers", "categories", "trees"),
 )
-OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names", "rankers")
+OPTIONAL_HEAD_KEYS = ("sums", "average", "feature_names", "rankers", "categories")
 OPTIONAL_KEYS = (
     "split_gains",
     "leaf_documents",
@@ -70,7 +71,7 @@ def model_to_json(ensemble: Ensemble) -> str:
     uses_2 = in_head or any(tree.bounds is not None or tree.leaf_weights is not None for tree in ensemble.trees)
     head: dict[str, object] = {
         "format": FORMAT,
-        "version": VERSION if uses_2 else 1,
+        "version": VERSION if ensemble.categories else 2 if uses_2 else 1,
         "settings": ensemble.settings,
         "gain": ensemble.gain,
         "absent": ensemble.absent,
@@ -85,6 +86,12 @@ def model_to_json(ensemble: Ensemble) -> str:
         head["feature_names"] = list(ensemble.feature_names)
     if ensemble.rankers:
         head["rankers"] = [part._asdict() for part in ensemble.rankers]
+    if ensemble.categories:
+        ids = ensemble.feature_ids.tolist()
+        head["categories"] = [
+            {"feature": ids[each.column], "values": list(each.values), "unseen": each.unseen}
+            for each in ensemble.categories
+        ]
     lines = [f"{_dump(key)}: {_dump(value)}" for key, value in head.items()]
     trees = ",\n".join(_dump(_tree_to_json(tree, ensemble.feature_ids)) for tree in ensemble.trees)
     lines.append(f'"trees": [\n{trees}\n]' if trees else '"trees": []')
@@ -136,6 +143,7 @@ def read(content: bytes, path: str) -> Ensemble:
         document.get("sums", "float64"),
         document.get("average", False),
         _rankers(document.get("rankers", []), len(document["trees"]), path),
+        _categories(document.get("categories", []), feature_ids, path),
     )
 
 
@@ -217,6 +225,33 @@ def _rankers(listed: object, n_trees: int, path: str) -> tuple[RankerPart, ...]:
     if listed and total != n_trees:
         raise ModelError(f"the rankers have {total:,} trees, the model {n_trees:,}", path)
     return tuple(RankerPart(**part) for part in listed)
+
+
+def _categories(listed: object, feature_ids: Int64Array, path: str) -> tuple[Categories, ...]:
+    """Return the features that are categories; ModelError when the list is none."""
+    if not isinstance(listed, list):
+        raise ModelError("'categories' is not a list", path)
+    ids = feature_ids.tolist()
+    found = []
+    for number, entry in enumerate(listed, 1):
+        if not isinstance(entry, dict) or set(entry) != {"feature", "values", "unseen"}:
+            raise ModelError(f"category {number}: this is not an object with feature, values, unseen", path)
+        feature, values, unseen = entry["feature"], entry["values"], entry["unseen"]
+        if type(feature) is not int or feature not in ids:
+            raise ModelError(f"category {number}: 'feature' is {spelled(feature)}, which 'feature_ids' lacks", path)
+        if not isinstance(values, list) or set(map(type, values)) not in (set(), {int}, {str}):
+            raise ModelError(f"category {number}: 'values' is not a list of whole numbers, or of texts", path)
+        if (twice := first_repeated(values)) is not None:
+            raise ModelError(f"category {number}: the value {spelled(twice)} stands twice", path)
+        if any(type(value) is int and abs(value) > 2**53 for value in values):
+            raise ModelError(f"category {number}: a value is beyond 2^53", path)
+        if type(unseen) is not int or not 0 <= unseen <= len(values):
+            raise ModelError(f"category {number}: 'unseen' is {spelled(unseen)}, no place among the values", path)
+        found.append(Categories(ids.index(feature), tuple(values), unseen))
+    columns = [each.column for each in found]
+    if columns != sorted(set(columns)):
+        raise ModelError("the features of 'categories' do not ascend", path)
+    return tuple(found)
 
 
 # ---- the trees ------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lmart.errors import DataError, ModelError, input_name
+from lmart.errors import DataError, ModelError, either, input_name, quote
 from lmart.formats.detection import refuse_known
 from lmart.formats.format_records import BYTE_ORDER_MARK, GIVE_MODEL, WrittenModel, beginning
 from lmart.formats.registry import MODEL_FORMATS, OWN, model_format_of
@@ -66,8 +66,14 @@ def write_model(
 
 def content_of(ensemble: Ensemble, path: str, format: str) -> WrittenModel:
     """Return the content of a model file; the parameters and the ModelError are those of `write_model`."""
+    record = MODEL_FORMATS[format]
+    if ensemble.categories and not record.has_sets:
+        name = quote(ensemble.feature_name(ensemble.categories[0].column))
+        others = either([other.name for other in MODEL_FORMATS.values() if other.has_sets])
+        what = f"feature {name} is a category, and {record.title} has no splits on sets of values"
+        raise ModelError(f"{what}; write {others}", path)
     try:
-        return MODEL_FORMATS[format].load_writer(path, ModelError)(ensemble)
+        return record.load_writer(path, ModelError)(ensemble)
     except ModelError as fault:
         raise ModelError(fault.message, fault.path or path) from None
     except UnicodeEncodeError as fault:  # JSON can spell half of a surrogate pair, UTF-8 cannot

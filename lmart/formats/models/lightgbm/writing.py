@@ -9,9 +9,25 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.formats.models.lightgbm.conditions import CATEGORICAL, DEFAULT_LEFT, NAN_MISSING, Split, write_conditions
+from lmart.errors import counted
+from lmart.formats.models.lightgbm.conditions import (
+    CATEGORICAL,
+    DEFAULT_LEFT,
+    NAN_MISSING,
+    Split,
+    range_edges,
+    write_conditions,
+)
 from lmart.formats.models.lightgbm.header import SUMS
-from lmart.formats.models.targets import Target, absent_notes, growth_notes, list_columns, with_base_tree
+from lmart.formats.models.nodes import category_ranges
+from lmart.formats.models.targets import (
+    Target,
+    absent_notes,
+    growth_notes,
+    list_columns,
+    with_base_tree,
+)
+from lmart.formats.models.value_sets import with_value_sets
 from lmart.scoring.ensemble import Ensemble, Tree, flatten, node_sums
 
 TARGET = Target("LightGBM", "Column_", re.compile(r'[ \n\r\0",:\[\]{}]'), "blanks and of the marks of JSON")
@@ -60,14 +76,18 @@ class WrittenEnsemble(NamedTuple):
 def prepare(ensemble: Ensemble, is_text: bool) -> WrittenEnsemble:
     """Return the ensemble as LightGBM has it; ModelError when it cannot hold it."""
     columns = list_columns(ensemble, TARGET)
-    based = with_base_tree(ensemble)
+    sets = with_value_sets(ensemble, "LightGBM", lambda members: range_edges(category_ranges(members)), True)
+    based = with_base_tree(sets.ensemble)
     plain, special = write_conditions(based, is_text)
     by_tree: dict[int, dict[int, Split]] = {}
     for (number, node), split in special.items():
         by_tree.setdefault(number, {})[node] = split
     counts = _node_documents(plain.trees)
     trees = [_write_tree(tree, columns.numbers, by_tree.get(t, {}), counts[t]) for t, tree in enumerate(plain.trees)]
-    notes = [*columns.notes, *growth_notes(based, plain), *absent_notes(ensemble, "LightGBM", True)]
+    notes = [*columns.notes, *growth_notes(based, plain), *absent_notes(sets.ensemble, "LightGBM", True)]
+    if sets.changed:
+        splits = counted(sets.changed, "split")
+        notes.append(f"missing values of categories go with unseen ones in LightGBM, but not in {splits} of the model")
     if ensemble.sums == "float32":
         notes.append(
             "the model adds up in float32 and LightGBM in float64, so scores differ by rounding; every row reaches the"

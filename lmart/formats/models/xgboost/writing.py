@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int64Array
-from lmart.errors import ModelError, counted
+from lmart.errors import ModelError, counted, quote
 from lmart.formats.models.nodes import counts_to_offsets, trees_of_leaves
 from lmart.formats.models.targets import (
     Columns,
@@ -24,6 +24,7 @@ from lmart.formats.models.targets import (
     with_base_tree,
 )
 from lmart.formats.models.thresholds import of_less32, round_up32
+from lmart.formats.models.value_sets import with_value_sets
 from lmart.formats.models.xgboost.reading import MOST_CATEGORIES, SUMS, category_edges32
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten, node_sums
 
@@ -59,6 +60,7 @@ def prepare(ensemble: Ensemble, target: Target = TARGET, base_as_tree: bool = Fa
     """Return the ensemble as XGBoost has it; ModelError when it cannot hold it."""
     columns = list_columns(ensemble, target)
     notes = columns.notes
+    ensemble = with_value_sets(_without_texts(ensemble), "XGBoost", category_edges32, False).ensemble
     based = with_base_tree(ensemble) if base_as_tree or not ensemble.trees else ensemble
     plain, special = expand_except(based, {} if base_as_tree else _category_sets(based))
     notes += growth_notes(based, plain)
@@ -79,6 +81,15 @@ def prepare(ensemble: Ensemble, target: Target = TARGET, base_as_tree: bool = Fa
         raise ModelError("a leaf value or the base score is too large for float32, which XGBoost needs")
     notes += _notes(ensemble, flat, special)
     return WrittenTrees(offsets, arrays, categories, columns, base, _objective(ensemble, notes), ensemble.gain, notes)
+
+
+def _without_texts(ensemble: Ensemble) -> Ensemble:
+    """Return a model whose categories are all numbers; ModelError when some are texts."""
+    for of_feature in ensemble.categories:
+        if of_feature.of_texts:
+            name = quote(ensemble.feature_name(of_feature.column))
+            raise ModelError(f"category {name} has texts, and XGBoost only numbers; write another format")
+    return ensemble
 
 
 def _objective(ensemble: Ensemble, notes: list[str]) -> str:

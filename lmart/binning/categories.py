@@ -1,0 +1,285 @@
+"""Categories in training: each is ordered once by what its values add to a score, and is then binned like a number.
+
+The order is that of the model. In the training rows, the place of a rare value is not that which it has by all queries,
+but by those of the other folds of queries: so trees cannot learn the labels of a row from the place of its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
+from lmart.binning.binned_features import BinnedDataset, bin_dataset
+from lmart.data.categories import Categories, cells_of
+from lmart.data.dataset import Features, Rows, SparseRows, Unbinned, pieces, query_ranges
+from lmart.decimals import shortest
+from lmart.errors import DataError, quote
+from lmart.gains import Gain
+from lmart.kernels.exact.bit_mixing import round_key
+from lmart.kernels.ranking.category_effects import UNITS, add_category_slopes
+from lmart.kernels.trees import gradient_sampling
+from lmart.scoring.scorer import ModelScores
+from lmart.settings import TrainSettings
+from lmart.threads import WorkerPool
+
+FOLDS = 4  # of queries; few, as the places of a value in many folds would tell their labels
+STEPS = 10  # of the fit
+PRIOR = 1.0  # curvature that pulls an effect towards 0
+FREQUENT = 16.0  # curvature from which the place of a value hardly depends on a query
+LARGEST = 2**53  # whole numbers up to it are exact
+
+
+class Effects(NamedTuple):
+    """What the values of a category add to a score.
+
+    of_values : float64[n_values], by all queries
+    of_others : float64[FOLDS, n_values], by the queries that are not of the fold
+    rare      : bool[n_values], whether the two differ much: so do their places in the training rows
+    """
+
+    of_values: Float64Array
+    of_others: Float64Array
+    rare: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedRows:
+    """Rows with the numbers of categories in place of their values.
+
+    numbers : by column of the rows, float64[n], the number of each row; nan: missing
+    """
+
+    rows: Rows
+    numbers: Mapping[int, Float64Array]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Return rows start:stop."""
+        part = self.rows.between(start, stop)
+        values = part.values.copy()
+        row_of = np.repeat(np.arange(start, stop), np.diff(part.offsets))
+        for column, numbers in self.numbers.items():
+            cells = np.flatnonzero(part.columns == column)
+            values[cells] = numbers[row_of[cells]]
+        return SparseRows(part.offsets, part.columns, values)
+
+
+class NumberedCategories(NamedTuple):
+    """The categories of a training set.
+
+    categories  : as the model has them
+    held_out    : by column, float64[n], what trees are grown from: the numbers of rows, those of rare values by the
+                  other folds
+    of_model    : by column, the numbers that the model gives these rows, where they differ
+    """
+
+    categories: tuple[Categories, ...]
+    held_out: dict[int, Float64Array]
+    of_model: dict[int, Float64Array]
+
+
+def bin_training_set(
+    dataset: Unbinned, settings: TrainSettings, pool: WorkerPool, scores: ModelScores | None = None
+) -> BinnedDataset:
+    """Return a training set in memory in bins, its categories in their order.
+
+    scores : scorer of the model to continue, which sees the rows as trees are grown from them; None: no model
+
+    DataError when a category is no feature of the data, or has a value that is no whole number.
+    """
+    limits = settings.max_bins, settings.absent, settings.min_docs, settings.seed
+    if not settings.categorical:
+        if scores is not None:
+            scores.add_rows(dataset.features, dataset)
+        return bin_dataset(dataset, *limits, pool)
+    known = [] if scores is None else scores.categories_of(dataset)
+    columns = category_columns(settings.categories, dataset, dataset.source)
+    numbered = number_categories(dataset, columns, settings.gain, settings.absent, settings.seed, pool, known)
+    rows = NumberedRows(dataset.features, numbered.held_out)
+    if scores is not None:
+        scores.add_rows(rows, dataset, NumberedRows(rows, numbered.of_model) if numbered.of_model else None)
+    binned = bin_dataset(replace(dataset, features=rows), *limits, pool)  # type: ignore[type-var]
+    edges = binned.features.edges
+    zero_bins = edges.zero_bins.copy()  # where missing values go that training did not see: with unseen ones
+    by_column = {of_feature.column: of_feature for of_feature in numbered.categories}
+    for feature, column in enumerate(edges.columns.tolist()):
+        if column in by_column:
+            unseen = np.array([by_column[column].unseen_number])
+            zero_bins[feature] = edges.bins_of(feature, unseen)[0]
+    edges = replace(edges, zero_bins=zero_bins)
+    of_model = {
+        feature: edges.bins_of(feature, numbered.of_model[column])
+        for feature, column in enumerate(edges.columns.tolist())
+        if column in numbered.of_model
+    }
+    features = replace(binned.features, edges=edges)
+    return replace(binned, features=features, categories=numbered.categories, model_bins=of_model)
+
+
+def category_columns(names: Sequence[str], features: Features, source: str) -> list[int]:
+    """Return the columns that names or indices stand for, ascending; DataError when the data has no such feature."""
+    listed = features.feature_names or tuple(map(str, features.feature_ids.tolist()))
+    places = {name: column for column, name in enumerate(listed)}
+    for name in names:
+        if name not in places:
+            raise DataError(f"there is no feature {quote(name)}, which --categorical names", source)
+    return sorted(places[name] for name in names)
+
+
+def number_categories(
+    dataset: Unbinned,
+    columns: Sequence[int],
+    gain: Gain,
+    absent: str,
+    seed: int,
+    pool: WorkerPool,
+    known: Sequence[Categories] = (),
+) -> NumberedCategories:
+    """Return the categories of a training set.
+
+    columns : of the categories
+    gain    : of labels
+    absent  : 'zero' or 'missing', what a cell that is not written means
+    known   : of a model to go on from; where the data would have other values, or order them otherwise, they stay
+
+    DataError when a category has a value that is no whole number.
+    """
+    of_known = {one.column: one for one in known}
+    cells = _cells_of_columns(dataset, columns, absent)
+    gains, offsets = gain.scaled(dataset.labels, dataset.query_offsets), dataset.query_offsets
+    folds = _folds(len(offsets) - 1, seed)
+    row_folds = np.repeat(folds, np.diff(offsets))
+    found = NumberedCategories((), {}, {})
+    categories = []
+    for column in columns:
+        held, codes, counts = _code_values(cells[column])
+        _refuse_fractions(held, dataset, column)
+        effects = fit_effects(codes, len(held), gains, offsets, folds, pool)
+        made, order = _in_order(column, held, counts, effects)
+        before = of_known.get(column)
+        if before is not None and (before.values, before.unseen) != (made.values, made.unseen):
+            categories.append(before)
+            found.held_out[column] = before.find(cells[column])[0]
+            continue
+        categories.append(made)
+        of_model = made.find(cells[column])[0]
+        numbers = _numbers_in_folds(made, order, effects)[row_folds, codes]  # -1 takes the nan at the end
+        found.held_out[column] = numbers
+        if not np.array_equal(numbers, of_model, equal_nan=True):
+            found.of_model[column] = of_model
+    return found._replace(categories=tuple(categories))
+
+
+def _cells_of_columns(dataset: Unbinned, columns: Sequence[int], absent: str) -> dict[int, Float64Array]:
+    """Return what the rows hold of each column, float64[n], nan where that is missing."""
+    n = len(dataset.labels)
+    cells = {column: np.full(n, 0.0 if absent == "zero" else np.nan) for column in columns}
+    column_map = np.arange(len(dataset.feature_ids), dtype=np.int32)
+    for start, _, part in pieces(dataset.features, len(dataset.feature_ids)):
+        for column in columns:
+            places = cells_of(part, column_map, column)
+            rows = np.searchsorted(part.offsets, places, "right") - 1
+            cells[column][start + rows] = part.values[places]
+    return cells
+
+
+def _folds(n_queries: int, seed: int) -> UInt8Array:
+    """Return the fold of each query, uint8[n_queries]: it depends on its number and the seed alone."""
+    mixed = np.empty(n_queries, np.uint64)
+    gradient_sampling.mix_each(np.arange(n_queries, dtype=np.int32), round_key(seed, 0), mixed)
+    return (mixed % np.uint64(FOLDS)).astype(np.uint8)
+
+
+def _code_values(cells: Float64Array) -> tuple[Float64Array, Int32Array, Int64Array]:
+    """Return the distinct values, ascending, the place of each row's value, -1 if it is missing, and rows by value."""
+    missing = np.isnan(cells)
+    held = np.unique(cells[~missing])
+    codes = np.where(missing, -1, np.searchsorted(held, cells)).astype(np.int32)
+    return held, codes, np.bincount(codes[~missing], minlength=len(held))
+
+
+def _refuse_fractions(held: Float64Array, dataset: Unbinned, column: int) -> None:
+    """Raise DataError when a value of a category is no whole number."""
+    wrong = held[(np.floor(held) != held) | (np.abs(held) > LARGEST)]
+    if len(wrong):
+        names = dataset.feature_names
+        name = names[column] if names is not None else str(int(dataset.feature_ids[column]))
+        what = f"feature {quote(name)} is a category, but has the value {shortest(float(wrong[0]))}"
+        raise DataError(f"{what}; categories are whole numbers up to 2^53, or texts", dataset.source)
+
+
+def fit_effects(
+    codes: Int32Array,
+    n_values: int,
+    gains: Float64Array,
+    query_offsets: Int64Array,
+    folds: UInt8Array,
+    pool: WorkerPool,
+) -> Effects:
+    """Return what each value of a category adds to a score, fitted to the gains of queries.
+
+    codes : int32[n], the value of each row, -1 where it is missing
+    gains : float64[n]      folds : uint8[n_queries]
+
+    The cost is the cross entropy of the gains of each query, as that of a linear ranker, plus PRIOR / 2 times the sum
+    of squares. Steps divide by sums of p, which no curvature is above, so that they never overshoot. Without the
+    queries of a fold, an effect is one step of Newton's method from that of all queries: so is a leave-one-out estimate
+    in Rad and Maleki 2020.
+    """
+    effects = np.zeros(n_values)
+    for _ in range(STEPS):
+        sums = _sum_slopes(codes, gains, query_offsets, folds, effects, pool).sum(axis=0) / UNITS
+        effects += (sums[0] - PRIOR * effects) / (sums[1] + PRIOR)
+    by_fold = _sum_slopes(codes, gains, query_offsets, folds, effects, pool)
+    slopes, curvatures = ((by_fold.sum(axis=0) - by_fold) / UNITS)[:, [0, 2]].swapaxes(0, 1)
+    of_others = effects + (slopes - PRIOR * effects) / (curvatures + PRIOR)
+    curvature = by_fold[:, 2].sum(axis=0) / UNITS
+    return Effects(effects, of_others, (curvature > 0.0) & (curvature < FREQUENT))
+
+
+def _sum_slopes(
+    codes: Int32Array,
+    gains: Float64Array,
+    query_offsets: Int64Array,
+    folds: UInt8Array,
+    effects: Float64Array,
+    pool: WorkerPool,
+) -> Int64Array:
+    """Return the sums of `add_category_slopes` over all queries, int64[FOLDS, 3, n_values]."""
+    own = [np.zeros((FOLDS, 3, len(effects)), np.int64) for _ in range(pool.threads)]
+    calls = [(codes, gains, query_offsets, folds, effects, a, b) for a, b in query_ranges(query_offsets)]
+    pool.run(add_category_slopes, calls, own[: max(1, min(len(own), len(calls)))])
+    return sum(own[1:], own[0])
+
+
+def _in_order(column: int, held: Float64Array, counts: Int64Array, effects: Effects) -> tuple[Categories, Int64Array]:
+    """Return a category in the order of its effects, and that order of its values, int64[n_values].
+
+    Values of the same effect go by how many rows they have, most first: so do all values of a category that is the same
+    in all rows of a query.
+    """
+    order = np.lexsort((held, -counts, effects.of_values))
+    unseen = int(np.searchsorted(effects.of_values[order], 0.0, "right"))
+    return Categories(column, tuple(map(int, held[order].tolist())), unseen), order
+
+
+def _numbers_in_folds(categories: Categories, order: Int64Array, effects: Effects) -> Float64Array:
+    """Return the number of each value in the training rows of each fold, and nan, float64[FOLDS, n_values + 1].
+
+    That of a rare value is a place in the order of all, between two values where it is none of theirs.
+    """
+    in_order = np.insert(effects.of_values[order], categories.unseen, 0.0)
+    places = np.searchsorted(in_order, effects.of_others)
+    between = in_order[np.minimum(places, len(order))] != effects.of_others
+    found = places - 0.5 * between
+    found[effects.of_others == 0.0] = categories.unseen
+    numbers = found - categories.unseen + categories.unseen_number
+    usual = np.empty(len(order))
+    usual[order] = categories.numbers
+    return np.column_stack([np.where(effects.rare, numbers, usual), np.full(FOLDS, np.nan)])

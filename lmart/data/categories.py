@@ -1,0 +1,111 @@
+"""Categories of a model: the order of a feature's values, in which trees split them like numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
+from lmart.data.dataset import SparseRows
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The values of a feature that is a category, in the order in which trees split them.
+
+    A tree compares the number of a value, not the value: numbers count the values in their order, with a place between
+    them for values that training did not see. What a row does not name has the number 0.
+
+    column : position in Ensemble.feature_ids
+    values : whole numbers or texts, each once, in the order of their numbers. In rows, a text is its place in `values`,
+             or any other number where it is none of them
+    unseen : how many of the values come before those that training did not see
+    """
+
+    column: int
+    values: tuple[int, ...] | tuple[str, ...]
+    unseen: int
+
+    @cached_property
+    def of_texts(self) -> bool:
+        """Whether the values are texts."""
+        return any(isinstance(value, str) for value in self.values)
+
+    @cached_property
+    def numbers(self) -> Float64Array:
+        """The number of each value, float64[n_values], ascending whole numbers."""
+        places = np.arange(len(self.values))
+        numbers: Float64Array = (places + (places >= self.unseen) - self._zero).astype(np.float64)
+        return numbers
+
+    @property
+    def unseen_number(self) -> float:
+        """The number of values that training did not see."""
+        return float(self.unseen - self._zero)
+
+    @cached_property
+    def _zero(self) -> int:
+        """The place that has the number 0, unseen values counted: that of the value 0, else that of unseen ones."""
+        if self.of_texts or 0 not in self.values:
+            return self.unseen
+        place = self.values.index(0)
+        return place + (place >= self.unseen)
+
+    @cached_property
+    def held(self) -> Float64Array:
+        """What rows hold of each value, float64[n_values]: the whole number, or the place of a text."""
+        held = np.arange(len(self.values)) if self.of_texts else np.array(self.values, np.int64)
+        return held.astype(np.float64)
+
+    @cached_property
+    def by_value(self) -> tuple[Float64Array, Float64Array]:
+        """What rows hold of each value, ascending, and its number, float64[n_values] each."""
+        order = np.argsort(self.held)
+        return self.held[order], self.numbers[order]
+
+    def find(self, cells: Float64Array) -> tuple[Float64Array, BoolArray]:
+        """Return the numbers of what rows hold, float64[n], nan where missing, and which of it training did not see."""
+        held, numbers = self.by_value
+        if not len(held):
+            return np.where(np.isnan(cells), np.nan, self.unseen_number), ~np.isnan(cells)
+        places = np.minimum(np.searchsorted(held, cells), len(held) - 1)
+        seen = held[places] == cells
+        missing = np.isnan(cells)
+        return np.where(missing, np.nan, np.where(seen, numbers[places], self.unseen_number)), ~(seen | missing)
+
+    def split(self, threshold: float) -> tuple[list[int] | list[str], list[int] | list[str], bool]:
+        """Return the values that go left at a threshold, those that go right, and whether unseen ones go left."""
+        n_left = int(np.searchsorted(self.numbers, threshold, "right"))
+        left, right = self.values[:n_left], self.values[n_left:]
+        return list(left), list(right), self.unseen_number <= threshold  # type: ignore[return-value]
+
+
+def with_numbers(
+    rows: SparseRows, column_map: Int32Array, categories: Sequence[Categories], unseen: Counter[int] | None = None
+) -> SparseRows:
+    """Return rows with the numbers of categories in place of their values.
+
+    column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
+    unseen     : by feature, to which the rows with a value that training did not see are added; None: not counted
+    """
+    values = None
+    for of_feature in categories:
+        cells = cells_of(rows, column_map, of_feature.column)
+        if len(cells):
+            values = rows.values.copy() if values is None else values
+            values[cells], is_unseen = of_feature.find(rows.values[cells])
+            if unseen is not None:
+                unseen[of_feature.column] += int(is_unseen.sum())
+    return rows if values is None else SparseRows(rows.offsets, rows.columns, values)
+
+
+def cells_of(rows: SparseRows, column_map: Int32Array, column: int) -> Int64Array:
+    """Return the cells of rows that are of a feature of the model, int64[k]."""
+    of_columns = np.flatnonzero(column_map == column)
+    if not len(of_columns):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(rows.columns == of_columns[0])
