@@ -53,7 +53,7 @@ OPTIONS = {
     "--sample": "bagging-fraction subsample sub-row bagging srate sample-rate subsample-rate",
     "--features": "colsample-bytree feature-fraction rsm sub-feature frate feature-sampling colsample max-features "
     "max-features-rate",
-    "--categorical": "categorical-feature categorical-features cat-feature cat-features categorical-columns "
+    "--categorical": "categorical-feature categorical-features cat-feature cat-features cat-column categorical-columns "
     "categorical-column enable-categorical",
     "--monotone": "monotone-constraints monotonic-constraints monotonic-cst mc monotone-constraint",
     "--folds": "cv kcv nfold n-folds n-splits num-folds cross-validation k-fold kfold nfolds",
@@ -134,9 +134,8 @@ WITHOUT = {
     "fs fc fp feature-contrib first-feature-use-penalties per-object-feature-penalties",
     "every split obeys {monotone}; leave it out": "monotone-constraints-method monotone-penalty mc-method mc-penalty "
     "ms-penalty monotone-constraining-method monotone-splits-penalty",
-    "lmart splits on numbers only; turn categories into numbers, or leave the columns out": "categorical-feature "
-    "categorical-features cat-features cat-feature cat-column categorical-column enable-categorical feature-types "
-    "max-cat-threshold max-cat-to-onehot one-hot-max-size cat-smooth cat-l2 min-data-per-group categorical "
+    "lmart puts the values of {categorical} in an order, and has no other way; leave it out": "feature-types "
+    "max-cat-threshold max-cat-to-onehot one-hot-max-size cat-smooth cat-l2 min-data-per-group "
     "max-ctr-complexity simple-ctr combinations-ctr text-features embedding-features ctr-leaf-count-limit "
     "per-feature-ctr counter-calc-method store-all-simple-ctr tokenizers dictionaries text-processing",
     "{absent missing} makes what a row does not name missing; zeros that are written stay 0": "zero-as-missing "

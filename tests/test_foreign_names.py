@@ -70,13 +70,14 @@ OTHERS = """
 lr --learning-rate; jobs --threads; model --out; n_splits --folds; patience --early-stop; epochs --trees; output --out;
 sample_weight --weights; leafs --leaves; tres --trees;
 learning-rat --learning-rate; truncaton --truncation;
+categorical_feature --categorical; cat-features --categorical; enable_categorical --categorical;
 otu --out; early-stops --early-stop; ignore-colums --ignore-columns
 """
 HAS_A_WORD = """
 gamma min_split_gain min_gain_to_split alpha reg_alpha lambda_l1 max_delta_step device device_type task_type gpu_id
-boosting booster boosting_type dart categorical_feature cat_features cat-features one_hot_max_size scale_pos_weight
+boosting booster boosting_type dart one_hot_max_size scale_pos_weight
 max_cat_threshold linear_tree tree_method leaf_estimation_method task path_smooth drop_rate is_unbalance
-num_class column_description bootstrap_type gmax tvs tts zero_as_missing lambdarank_unbiased enable_categorical
+num_class column_description bootstrap_type gmax tvs tts zero_as_missing lambdarank_unbiased
 min_delta interaction_constraints norm colsample_bylevel bagging_freq use_missing base_score header snapshot_freq
 extra_trees langevin forced_splits_file monotone_splits_penalty hist_pool_size
 """

@@ -77,11 +77,13 @@ class NumberedCategories(NamedTuple):
     held_out    : by column, float64[n], what trees are grown from: the numbers of rows, those of rare values by the
                   other folds
     of_model    : by column, the numbers that the model gives these rows, where they differ
+    kept        : columns of categories that have other values, or another order, than in the model to go on from
     """
 
     categories: tuple[Categories, ...]
     held_out: dict[int, Float64Array]
     of_model: dict[int, Float64Array]
+    kept: list[int]
 
 
 def bin_training_set(
@@ -103,6 +105,8 @@ def bin_training_set(
     numbered = number_categories(dataset, columns, settings.gain, settings.absent, settings.seed, pool, known)
     rows = NumberedRows(dataset.features, numbered.held_out)
     if scores is not None:
+        places = scores.matcher.known_columns
+        scores.kept = tuple(int(places[column]) for column in numbered.kept)
         scores.add_rows(rows, dataset, NumberedRows(rows, numbered.of_model) if numbered.of_model else None)
     binned = bin_dataset(replace(dataset, features=rows), *limits, pool)  # type: ignore[type-var]
     edges = binned.features.edges
@@ -155,7 +159,7 @@ def number_categories(
     gains, offsets = gain.scaled(dataset.labels, dataset.query_offsets), dataset.query_offsets
     folds = _folds(len(offsets) - 1, seed)
     row_folds = np.repeat(folds, np.diff(offsets))
-    found = NumberedCategories((), {}, {})
+    found = NumberedCategories((), {}, {}, [])
     categories = []
     for column in columns:
         held, codes, counts = _code_values(cells[column])
@@ -166,6 +170,7 @@ def number_categories(
         if before is not None and (before.values, before.unseen) != (made.values, made.unseen):
             categories.append(before)
             found.held_out[column] = before.find(cells[column])[0]
+            found.kept.append(column)
             continue
         categories.append(made)
         of_model = made.find(cells[column])[0]
@@ -192,7 +197,7 @@ def _cells_of_columns(dataset: Unbinned, columns: Sequence[int], absent: str) ->
 def _folds(n_queries: int, seed: int) -> UInt8Array:
     """Return the fold of each query, uint8[n_queries]: it depends on its number and the seed alone."""
     mixed = np.empty(n_queries, np.uint64)
-    gradient_sampling.mix_each(np.arange(n_queries, dtype=np.int32), round_key(seed, 0), mixed)
+    gradient_sampling.mix_each(np.arange(n_queries, dtype=np.int32), np.uint64(round_key(seed, 0)), mixed)
     return (mixed % np.uint64(FOLDS)).astype(np.uint8)
 
 

@@ -166,7 +166,8 @@ def _read_into_bins(
     warnings += [text for dataset in coded for text in dataset.warnings]
     continuation = None
     if model is not None and files.continue_from is not None and training is not None:
-        continuation = Continuation(model, files.continue_from, scores[0], tuple(scores[1:]), training.of_model)
+        of_training = training.of_model, training.kept
+        continuation = Continuation(model, files.continue_from, scores[0], tuple(scores[1:]), *of_training)
         continuation.check_scores()
     return train_set, coded, warnings, continuation
 

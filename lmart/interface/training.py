@@ -265,7 +265,7 @@ def _continuation(
         for start, stop in chunks(len(rows.labels), CHUNK) or [(0, 0)]:
             scorer.add([rows.features.between(start, stop)], rows.feature_ids, rows.feature_names)
         scores.append(scorer.finish(rows.source, {}, strict=False))
-    made = Continuation(model, name, scores[0], tuple(scores[1:]), training.of_model)
+    made = Continuation(model, name, scores[0], tuple(scores[1:]), training.of_model, training.kept)
     made.check_scores()
     return made
 

@@ -389,6 +389,7 @@ class ModelScores:
 
     of_model : float64[n], of a training set whose rows have other numbers of categories for growing trees: the scores
                that the model gives it; None: the scores are these
+    kept     : features of the model that are categories with other values, or another order, in the training set
     """
 
     def __init__(self, model: Ensemble, pool: WorkerPool) -> None:
@@ -398,6 +399,7 @@ class ModelScores:
         self._pool = pool
         self._parts: list[Float64Array] = [np.zeros(0)]
         self.of_model: Float64Array | None = None
+        self.kept: tuple[int, ...] = ()
 
     def add(self, parts: Sequence[SparseRows], feature_ids: Int64Array, feature_names: Sequence[str] | None) -> None:
         """Score the next rows; there may be more columns than before."""

@@ -97,6 +97,7 @@ class Continuation:
     validation : the same of each validation set
     of_model   : float64[n_documents], its scores of the training set as `predict` gives them, where rare values of
                  categories have other places in training; None: those are the same
+    kept       : features of the model that are categories with other values, or another order, in the data
     """
 
     model: Ensemble
@@ -104,6 +105,7 @@ class Continuation:
     training: Float64Array
     validation: tuple[Float64Array, ...]
     of_model: Float64Array | None = None
+    kept: tuple[int, ...] = ()
 
     @property
     def n_trees(self) -> int:
@@ -150,11 +152,10 @@ class Continuation:
                 found.append(Difference(text, name not in NOT_OF_TREES))
         if features.feature_names != model.feature_names or not np.array_equal(features.feature_ids, model.feature_ids):
             found.append(Difference("the features differ"))
-        of_data = {features.feature_name(each.column): (each.values, each.unseen) for each in features.categories}
-        for each in model.categories:
-            name = model.feature_name(each.column)
-            if name in of_data and of_data[name] != (each.values, each.unseen):
-                found.append(Difference(f"category {quote(name)} has other values or another order in the data"))
+        found += [
+            Difference(f"category {quote(model.feature_name(column))} has other values, or another order, in the data")
+            for column in self.kept
+        ]
         of_leaves = model.trees[-1].leaf_documents if model.trees else None
         n = len(self.training)
         if of_leaves is not None and (trained_on := int(of_leaves.sum())) != n:

@@ -70,7 +70,8 @@ def test_order_and_places_are_those_of_the_slow_twin(queries: list[list[tuple[in
 
 def test_values_of_one_fold_are_where_unseen_ones_are() -> None:
     """They tell nothing but their own labels there."""
-    data = dataset([[(1, 1), (2, 0)], *[[(3, 1), (4, 0)]] * 30])
+    others: list[list[tuple[int | None, int]]] = [[(3, 1), (4, 0)] for _ in range(30)]
+    data = dataset([[(1, 1), (2, 0)], *others])
     found = binning.number_categories(data, [0], Gain(), "zero", 0, WorkerPool(1))
     unseen = found.categories[0].unseen_number
     assert found.held_out[0][:2].tolist() == [unseen, unseen]
@@ -78,7 +79,7 @@ def test_values_of_one_fold_are_where_unseen_ones_are() -> None:
 
 
 def test_frequent_values_have_their_own_place() -> None:
-    data = dataset([[(1, k % 3 == 0), (2, k % 3 > 0)] for k in range(200)])  # type: ignore[misc]
+    data = dataset([[(1, k % 3 == 0), (2, k % 3 > 0)] for k in range(200)])
     found = binning.number_categories(data, [0], Gain(), "zero", 0, WorkerPool(1))
     assert not found.of_model
     assert found.categories[0].values == (1, 2)

@@ -135,7 +135,7 @@ def test_going_on_with_other_data_keeps_the_order_of_the_model() -> None:
 
 
 def test_folds_refit_tuning_and_checkpoints() -> None:
-    Path("o.svm").write_text(OTHER)
+    Path("o.svm").write_text(OTHER.replace("qid:", "qid:o"))
     plain = fit(DATA, *AS_CATEGORY, "--checkpoint", "c.state").data
     assert plain == fit(DATA, *AS_CATEGORY).data
     crossed = fit(DATA, *AS_CATEGORY, "--folds", "3", "--oof", "oof.txt")
@@ -146,7 +146,7 @@ def test_folds_refit_tuning_and_checkpoints() -> None:
     assert held_out < evaluated("d.svm", "--metric", "ndcg@10") - 0.02
     fit(DATA, *AS_CATEGORY, "--valid", "o.svm", "--refit", "--early-stop", "12")
     refitted = read_model("m.json")
-    Path("both.svm").write_text(DATA + OTHER.replace("qid:", "qid:o"))
+    Path("both.svm").write_text(DATA + Path("o.svm").read_text())
     run("train", "--data", "both.svm", *AS_CATEGORY, "--trees", str(len(refitted.trees)), "-o", "b.json")
     assert read_model("b.json").categories[0].values == refitted.categories[0].values
 

@@ -53,6 +53,7 @@ train --data train.svm --rankers 1 --trees 4 --tree depthwise --max-depth 3 --ou
 train --data train.svm --rankers 1 --trees 4 --tree oblivious --features 0.5 --sample 0.5 --out m.json
 train --data train.svm --rankers 1 --trees 4 --monotone 1:+1,2:-1 --out m.json
 train --data train.svm --rankers 1 --trees 20 --linear 0.4 --out m.json
+train --data train.svm --rankers 1 --trees 4 --categorical 5,6 --out m.json
 train --data train.svm --rankers 1 --trees 4 --monotone 1:+1 --tree depthwise --features 0.5 --sample 0.5 --out m.json
 train --data train.svm --rankers 1 --trees 4 --absent missing --min-docs 3 --leaves 31 --out m.json
 train --data missing.svm --rankers 1 --trees 4 --absent missing --out m.json

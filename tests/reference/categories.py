@@ -53,8 +53,8 @@ def by_others(queries: Sequence[Query], folds: Sequence[int], fold: int, effects
     return {value: effect + (found[value][0] - effect) / (found[value][2] + 1) for value, effect in effects.items()}
 
 
-def number(values: Sequence[int], unseen: int, value: int) -> int:
+def number(values: Sequence[object], unseen: int, value: int) -> int:
     """The number of a value, `values` being in order and `unseen` of them before those that are not among them."""
-    with_mark: list[int | None] = [*values[:unseen], None, *values[unseen:]]
+    with_mark: list[object] = [*values[:unseen], None, *values[unseen:]]
     zero = with_mark.index(0) if 0 in values else unseen
     return with_mark.index(value if value in values else None) - zero

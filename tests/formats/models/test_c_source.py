@@ -17,6 +17,7 @@ from helpers.float32_rows import scores
 from helpers.trees import THRESHOLDS, around, grow
 
 from lmart.array_types import Float64Array
+from lmart.data.categories import Categories
 from lmart.formats.models import c_source
 from lmart.scoring.ensemble import Ensemble, Tree
 
@@ -72,6 +73,10 @@ MODELS = {
     "no tree": Ensemble((), np.array([1]), base_score=-0.5),
     "no feature": Ensemble(model(4, 1, lambda _, tree: replace(tree, leaf_values=np.ones(1))).trees[:0], np.arange(0)),
     "several bounds": model(5, 20, with_bounds),
+    "categories": replace(
+        model(9, 20, lambda _, tree: tree),
+        categories=(Categories(0, (3, -1, 0, 7), 2), Categories(2, ("b", 'a"', "c"), 0)),
+    ),
     "float32 sums": replace(model(6, 20, lambda _, tree: as_float32(tree)), sums="float32", base_score=0.5),
     "average": replace(model(7, 7, lambda _, tree: tree), average=True, absent="missing"),
     "all": replace(

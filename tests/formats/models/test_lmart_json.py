@@ -22,6 +22,7 @@ from helpers.trees import ensembles, grow, plain_scores
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lmart.data.categories import Categories
 from lmart.errors import ModelError, OutputError
 from lmart.formats.models import lmart_json, model_files
 from lmart.formats.models.lmart_json import HEAD_KEYS, TREE_KEYS, model_to_json
@@ -184,12 +185,12 @@ DAMAGED = {
     "version text": (change(version="1"), "the version of the format is '\"1\"'"),
     "version true": (change(version=True), "the version of the format is 'true'"),
     "version 0": (change(version=0), "the version of the format is '0'"),
-    "version 3": (change(version=3), "format version '3', this lmart knows up to 2; install a newer lmart"),
+    "version 4": (change(version=4), "format version '4', this lmart knows up to 3; install a newer lmart"),
     "no version": (without("version"), "the version of the format is 'null'"),
     "no trees": (without("trees"), "the model has no 'trees'"),
     "no settings": (without("settings"), "the model has no 'settings'"),
     "no absent": (without("absent"), "the model has no 'absent'"),
-    "unknown key": (change(tress=[]), "the model has a key 'tress' that format version 2 does not know"),
+    "unknown key": (change(tress=[]), "the model has a key 'tress' that format version 3 does not know"),
     "settings": (change(settings=[]), "'settings' is not an object"),
     "gain": (change(gain="exp3"), "'gain' is '\"exp3\"'"),
     "gain number": (change(gain=2), "'gain' is '2'"),
@@ -214,7 +215,7 @@ DAMAGED = {
     "tree number": (change(trees=[3]), "tree 1: this is not an object"),
     "tree without left": (tree(left=None), "tree 2: there is no 'left'"),
     "tree without leaves": (tree(leaf_values=None), "tree 2: there is no 'leaf_values'"),
-    "tree key": (tree(weight=1), "tree 2: there is a key 'weight' that format version 2 does not know"),
+    "tree key": (tree(weight=1), "tree 2: there is a key 'weight' that format version 3 does not know"),
     "tree text": (tree(left="-"), "tree 2: 'left' is not a list"),
     "sizes": (tree(thresholds=[0.5, 0.5]), "tree 2: 'thresholds' has 2 entries, where 'left' has 1 and so 1 are due"),
     "leaf sizes": (tree(leaf_values=[0.5]), "tree 2: 'leaf_values' has 1 entries, where 'left' has 1 and so 2 are due"),
@@ -394,6 +395,39 @@ def test_what_version_1_does_not_know_makes_version_2() -> None:
     text = model_to_json(ensemble)
     assert json.loads(text)["version"] == 2
     assert model_to_json(lmart_json.read(text.encode(), "m.json")) == text
+
+
+def test_categories_round_trip_in_version_3() -> None:
+    given = replace(SMALL, categories=(Categories(0, (3, -1, 0), 2), Categories(1, ("b", "a"), 0)))
+    text = model_to_json(given)
+    assert json.loads(text)["version"] == 3
+    again = lmart_json.read(text.encode(), "m")
+    assert model_to_json(again) == text
+    assert [(each.column, each.values, each.unseen) for each in again.categories] == [
+        (0, (3, -1, 0), 2),
+        (1, ("b", "a"), 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ([], "this is not an object with feature, values, unseen"),
+        ({"feature": 99, "values": [], "unseen": 0}, "'feature' is '99', which 'feature_ids' lacks"),
+        ({"values": [1, "a"]}, "'values' is not a list of whole numbers, or of texts"),
+        ({"values": [1.5]}, "'values' is not a list of whole numbers, or of texts"),
+        ({"values": [4, 4]}, "the value '4' stands twice"),
+        ({"values": [2**60]}, "a value is beyond 2^53"),
+        ({"unseen": 2}, "'unseen' is '2', no place among the values"),
+        ({"unseen": True}, "'unseen' is 'true', no place among the values"),
+    ],
+)
+def test_damaged_categories_are_refused(entry: object, what: str) -> None:
+    document = json.loads(TEXT)
+    sound = {"feature": document["feature_ids"][0], "values": [5], "unseen": 0}
+    document["categories"] = [sound | entry if isinstance(entry, dict) else entry]
+    with pytest.raises(ModelError, match=re.escape(f"m: category 1: {what}")):
+        lmart_json.read(json.dumps(document).encode(), "m")
 
 
 @pytest.mark.parametrize(
