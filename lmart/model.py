@@ -24,7 +24,7 @@ from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures.resampling import DEFAULT_LEVEL, Resampling
-from lmart.scoring.ensemble import Ensemble
+from lmart.scoring.ensemble import Ensemble, rankers_in_words
 from lmart.scoring.explain import CHUNK as EXPLAINED
 from lmart.scoring.explain import Explainer, Explanation
 from lmart.scoring.feature_matching import FeatureMatcher
@@ -104,7 +104,7 @@ class Model:
         return hash((self.n_trees, *self.feature_ids))
 
     def __repr__(self) -> str:
-        rankers = counted(max(1, len(self.ensemble.rankers)), "ranker")
+        rankers = rankers_in_words([part.tree for part in self.ensemble.rankers])
         features = counted(self.ensemble.n_features, "feature")
         return f"<lmart.Model: {counted(self.n_trees, 'tree')} of {rankers}, {features}>"
 

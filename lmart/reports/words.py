@@ -12,6 +12,7 @@ from lmart.reports.data_summary import DataSummary
 from lmart.reports.html_parts import NOT_DEFINED, shown
 from lmart.reports.model_summary import ModelSummary, depths
 from lmart.reports.run_report import RunReport
+from lmart.scoring.ensemble import rankers_in_words
 
 LISTED = 8  # features in a line
 
@@ -28,7 +29,7 @@ def model_facts(summary: ModelSummary, path: str, explained: Explained | None = 
     model, rankers = summary.ensemble, summary.rankers
     n_leaves = sum(ranker.leaves for ranker in rankers)
     found = [("model", f"{visible(input_name(path))} ({summary.format})")]
-    several = f"; the mean of {len(rankers)} rankers" if len(rankers) > 1 else ""
+    several = f"; the mean of {rankers_in_words([ranker.tree for ranker in rankers])}" if len(rankers) > 1 else ""
     average = "; a score is their mean" if model.average else ""
     found.append(("trees", f"{len(model.trees):,}{several}{average}"))
     if len(rankers) == 1 and rankers[0].objective is not None:

@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 from lmart.data.categories import Categories
+from lmart.errors import counted
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+LINEAR = "linear"  # the form of the trees of a linear ranker
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,16 @@ class RankerPart(NamedTuple):
     leaves: int
     features: float
     seed: int
+
+
+def rankers_in_words(trees: Sequence[str | None]) -> str:
+    """Return how many rankers a model is the mean of, in words.
+
+    trees : the form of the trees of each, that of the linear ranker being LINEAR
+    """
+    n_linear = trees.count(LINEAR)
+    words = counted(max(1, len(trees) - n_linear), "ranker")
+    return f"{words} and a linear ranker" if n_linear else words
 
 
 @dataclass(frozen=True, eq=False)

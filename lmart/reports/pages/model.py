@@ -18,6 +18,7 @@ from lmart.reports.pages.tree_drawing import draw_tree
 from lmart.reports.run_report import RunReport
 from lmart.reports.words import Explained, model_facts, span
 from lmart.scoring.effects import FeatureEffect
+from lmart.scoring.ensemble import rankers_in_words
 
 MOST_EFFECTS = 10  # features whose effect is drawn
 MOST_TREES = 8  # rankers whose first tree is drawn
@@ -121,7 +122,8 @@ def _verdict(content: ModelPage) -> Iterator[str]:
     """Yield sentences that say what the model goes by."""
     summary = content.summary
     used = [feature for feature in summary.importance if feature.splits]
-    several = f"It is the mean of {len(summary.rankers)} rankers. " if len(summary.rankers) > 1 else ""
+    rankers = rankers_in_words([ranker.tree for ranker in summary.rankers])
+    several = f"It is the mean of {rankers}. " if len(summary.rankers) > 1 else ""
     trees = counted(len(summary.ensemble.trees), "tree")
     yield f"{several}Its {trees} split on {len(used):,} of {counted(summary.ensemble.n_features, 'feature')}."
     if not used:
