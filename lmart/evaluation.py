@@ -17,6 +17,7 @@ from lmart.data.named_documents import document_names
 from lmart.data.python_dataset import ArrayDataset, Dataset, measured_part
 from lmart.errors import ArrayError, counted, first_repeated, load_package, naming_arguments, quote, visible, warn
 from lmart.formats.query_groups import grouped_queries
+from lmart.functions import Metric, names_of
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures import DEFAULT_METRICS, Measure, parse_measures
@@ -30,6 +31,7 @@ from lmart.measures.evaluation import (
     with_gain_of,
 )
 from lmart.measures.judgments import Judgments, docid_order
+from lmart.measures.own import own_kinds
 from lmart.measures.presets import conventions_like
 from lmart.measures.resampling import DEFAULT_FLIPS, DEFAULT_LEVEL, Resampling
 from lmart.measures.results import EvaluationResult, SystemKind, best_places
@@ -63,19 +65,20 @@ class MeasureChoice(NamedTuple):
 
 
 def choose_measures(
-    metric: str | Sequence[str], like: str | None, gain: str | Sequence[float] | Gain | None, **words: Any
+    metric: Metric, like: str | None, gain: str | Sequence[float] | Gain | None, **words: Any
 ) -> MeasureChoice:
     """Return the measures; SettingsError when there is no such measure or convention."""
     conventions = conventions_like(like, gain=None if gain is None else Gain.of(gain), **words)
-    names = metric if isinstance(metric, str) else ",".join(metric)
-    return MeasureChoice(parse_measures(names, conventions), gain is not None or like is not None)
+    names, functions = names_of("metric", metric if isinstance(metric, str) or callable(metric) else list(metric))
+    measures = parse_measures(names, conventions, own_kinds(functions))
+    return MeasureChoice(measures, gain is not None or like is not None)
 
 
 def evaluate(
     y: object,
     scores: object,
     qid: object = None,
-    metric: str | Sequence[str] = DEFAULT_METRICS,
+    metric: Metric = DEFAULT_METRICS,
     *,
     group: object = None,
     weights: object = None,
@@ -105,7 +108,9 @@ def evaluate(
     scores       : score of each document, higher ranks first; or beside a Dataset a `lmart.Model` that scores it; or
                    several systems by name, as a mapping of such columns and models, or a DataFrame
     qid          : id of the query of each document; documents of a query are adjacent
-    metric       : measures in a list or with commas, as `lmart eval --metric` takes them; lmart-measures(7) has all
+    metric       : measures in a list or with commas, as `lmart eval --metric` takes them; lmart-measures(7) has all;
+                   or functions of your own, which are called with scores, labels, query_offsets and weights of the
+                   queries and return a number for each query
     group        : instead of `qid`, the number of documents of each query
     weights      : one number from 0 up a query, or one a document, for the means
     by           : group of each query by its id, to measure each group alone too
@@ -158,7 +163,7 @@ def compare(
     y: object,
     scores: object,
     qid: object = None,
-    metric: str | Sequence[str] = DEFAULT_METRICS,
+    metric: Metric = DEFAULT_METRICS,
     *,
     all_pairs: bool = False,
     **options: Any,

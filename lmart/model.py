@@ -21,6 +21,7 @@ from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.models.model_files import read_model, write_model
 from lmart.formats.read_options import ReadOptions
 from lmart.formats.registry import MODEL_FORMATS, OWN, format_of_name
+from lmart.functions import Metric
 from lmart.gains import Gain
 from lmart.interrupts import safe_interrupts
 from lmart.measures.resampling import DEFAULT_LEVEL, Resampling
@@ -283,7 +284,7 @@ class Model:
         X: object,
         y: object = None,
         qid: object = None,
-        metric: str | Sequence[str] = "ndcg@10",
+        metric: Metric = "ndcg@10",
         empty: str | None = None,
         ties: str | None = None,
         threads: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -12,37 +12,42 @@ from lmart.array_types import Float64Array
 from lmart.constraints import MonotoneConstraints
 from lmart.errors import SettingsError, shown
 from lmart.foreign_names import perhaps
+from lmart.functions import SEPARATORS, Metric, ObjectiveFunction, OwnFunction, functions_by_name, names_of
 from lmart.gains import Gain
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
 from lmart.settings.recipe import check_rankers
 from lmart.settings.train_settings import idle_options
 from lmart.training.rankers import RoundReport
 
+Auto = Literal["auto"] | None
+ObjectiveName = Literal["lambdamart", "ranknet", "lambdaloss", "map", "mrr", "err", "xendcg", "yetirank"]
+TreeName = Literal["leafwise", "depthwise", "oblivious"]
+
 
 class Settings(TypedDict, total=False):
     """The settings of `lmart.train`, each an option of `lmart train`; None or 'auto': as the data wants it."""
 
     trees: int
-    rankers: int | str | None
-    linear: float | str | None
-    tree: str | None
-    leaves: int | str | None
+    rankers: int | Auto
+    linear: float | Auto
+    tree: TreeName | Auto
+    leaves: int | Auto
     learning_rate: float
     max_depth: int
     min_docs: int
     min_hessian: float
     l2: float
     max_bins: int
-    objective: str | None
+    objective: ObjectiveName | ObjectiveFunction | Sequence[ObjectiveName | ObjectiveFunction] | Auto
     truncation: int
     sigma: float
     normalize: bool
     gain: str | Sequence[float] | Float64Array | Gain
-    metric: str
+    metric: Metric
     early_stop: int
-    absent: str
-    sample: float | str | None
-    features: float | str | None
+    absent: Literal["zero", "missing"]
+    sample: float | Auto
+    features: float | Auto
     monotone: str | Mapping[str, int] | Mapping[int, int]
     categorical: str | int | Sequence[str | int]
     position_bias_reg: float
@@ -102,15 +107,30 @@ def settings_of(keywords: Mapping[str, Any], others: Sequence[str] = ()) -> Trai
     """
     names = [option.name for option in options()]
     values: dict[str, Any] = {}
+    functions: list[OwnFunction] = []
     for name, value in keywords.items():
         if name in RECORDED:
             continue
         if name not in names:
             raise TypeError(f"there is no setting {name!r}{perhaps('argument', name, [*names, *others])}")
-        values[name] = _value(name, value)
-    settings = TrainSettings(**values)
+        if name in SEPARATORS:
+            named, own = names_of(name, value)
+            values[name], functions = _value(name, named), [*functions, *own]
+        else:
+            values[name] = _value(name, value)
+    settings = TrainSettings(**values, functions=tuple(functions))
     constraints = str(MonotoneConstraints.parse(settings.monotone))
     return replace(settings, metric=",".join(map(str, settings.measures)), monotone=constraints)
+
+
+def given_back(settings: TrainSettings) -> dict[str, Any]:
+    """Return settings as `lmart.train` takes them, with the functions that names stand for."""
+    named = {"objective": (settings.objective or "").split("+"), "metric": list(map(str, settings.measures))}
+    values = settings.to_json()
+    for name, parts in named.items():
+        if own := functions_by_name(settings.functions, name):
+            values[name] = [own.get(part, part) for part in parts]
+    return values
 
 
 def _value(name: str, value: Any) -> Any:
@@ -178,4 +198,5 @@ def check_together(settings: TrainSettings, names: Sequence[str], with_valid: bo
     elif "position_bias_reg" in names and settings.position_bias_reg:
         raise SettingsError("position_bias_reg needs positions; give them, or leave it out")
     check_rankers(settings, with_positions)
-    return idle_options(settings, names)
+    given = [name for name in names if getattr(settings, name) != setting(name).default]
+    return idle_options(settings, given)

@@ -13,7 +13,7 @@ from lmart.data.metadata import Metadata
 from lmart.data.python_dataset import Dataset, in_memory, training_metadata, validation_metadata
 from lmart.errors import SettingsError, naming_arguments, quote, warn
 from lmart.foreign_names import perhaps
-from lmart.interface.arguments import Settings, check_together, settings_of
+from lmart.interface.arguments import Settings, check_together, given_back, settings_of
 from lmart.interface.folds import check_folds, folds_of
 from lmart.interface.training import OF_DATA, training_set, validation_sets
 from lmart.interrupts import safe_interrupts
@@ -159,7 +159,7 @@ def tune(
     place = best_of(found)
     assert place is not None  # the first trial fails as a whole, or has a measure
     chosen = best_settings(resolved, found[place], folds is not None)
-    return Tuning(tuple(found), found[place], chosen.recorded.to_json())
+    return Tuning(tuple(found), found[place], given_back(chosen.recorded))
 
 
 def _check_search(valid: object, folds: object, trials: int | None, minutes: float | None) -> None:

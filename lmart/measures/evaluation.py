@@ -69,7 +69,8 @@ class Evaluator:
         scales = label_scales(measures, self._own_scale)
         for largest in set(scales.values()):
             refuse_labels_above(self.labels, largest)
-        self._queries = JudgedQueries(self._documents, self.conventions, scales, pool or WorkerPool(1))
+        given = None if self._scaled is None else self._scaled.per_query / self._scaled.unit
+        self._queries = JudgedQueries(self._documents, self.conventions, scales, pool or WorkerPool(1), given)
         self.empty = self._queries.n_relevant(self.conventions.relevant) == 0
         for measure in measures:
             self._queries.relevance(measure)
@@ -90,7 +91,7 @@ class Evaluator:
         for measure in self.measures:
             with np.errstate(divide="ignore", invalid="ignore"):  # of queries that are empty
                 own = measure.kind.compute(RankedQueries(self._queries, measure))
-            if not measure.kind.at_most_1 and not np.isfinite(own).all():
+            if measure.kind.relevance == "gain" and not np.isfinite(own).all():
                 too_large[str(measure)] = self._largest_label(int(np.argmin(np.isfinite(own))))
             is_empty = np.isnan(own) if measure.kind.counts_empty else np.zeros(len(own), np.bool_)
             own[is_empty] = of_empty
@@ -178,7 +179,7 @@ class Measurement:
 
     def evaluator(self, judgments: Judgments) -> Evaluator:
         """Return what measures each query; DataError as `Evaluator`."""
-        return Evaluator(judgments, self.measures, self.pool, scale=self.scale)
+        return Evaluator(judgments, self.measures, self.pool, self.weights, self.scale)
 
     def result(
         self,

@@ -5,6 +5,7 @@ Parsing, help, the manual page and evaluation take what they need from the recor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from lmart.array_types import Float64Array
     from lmart.measures.query_kernels import RankedQueries
 
-Relevance = Literal["gain", "scaled gain", "stopping probability", "relevant", "preference", "label", "being judged"]
+Relevance = Literal[
+    "gain", "scaled gain", "stopping probability", "relevant", "preference", "label", "being judged", "own"
+]
 Parameter = Literal["persistence", "largest label", "recall level", "none"]
 Cutoff = Literal["needed", "may be", "none"]
 Compute: TypeAlias = "Callable[[RankedQueries], Float64Array]"
@@ -27,7 +30,7 @@ class MeasureKind:
     relevance   : what a document counts: its `gain`; its `scaled gain`, by a power of two for each query, so that no
                   sum overflows; the `stopping probability` of a reader; 1 if it is `relevant`, else 0; as its
                   `preference`, 1 if it is relevant, 0 if it is judged otherwise, -1 if it is not judged; its `label`,
-                  nan if it is not judged; or for `being judged` 1, else 0
+                  nan if it is not judged; for `being judged` 1, else 0; or what an `own` function makes of it
     compute     : returns float64[n_queries], nan where a query is empty: the conventions say what such a query counts
     parameter   : the measure's own parameter: in brackets, or for `recall level` after the @
     cutoff      : whether the measure is undefined without a cutoff, may have one, or has none
@@ -71,21 +74,21 @@ class MeasureKind:
 
     @property
     def at_most_1(self) -> bool:
-        """Whether no value exceeds 1; only a sum of gains that nothing divides may be larger."""
-        return self.relevance != "gain"
+        """Whether no value exceeds 1; only a sum of gains that nothing divides, or a function, may be larger."""
+        return self.relevance not in ("gain", "own")
 
     @property
     def lowest(self) -> float:
-        """The lowest value there is: -1 for a correlation, else 0."""
-        return -1.0 if self.relevance == "label" else 0.0
+        """The lowest value there is: -1 for a correlation, else 0; of a function of a program it is not known."""
+        return {"label": -1.0, "own": -math.inf}.get(self.relevance, 0.0)
 
     @property
     def counts_empty(self) -> bool:
         """Whether the conventions say what a query without a relevant document counts.
 
-        A sum of gains, and the judged share, are defined for it as for any other.
+        A sum of gains, and the judged share, are defined for it as for any other; a function of a program decides.
         """
-        return self.relevance not in ("gain", "being judged")
+        return self.relevance not in ("gain", "being judged", "own")
 
     @property
     def syntax(self) -> tuple[str, ...]:

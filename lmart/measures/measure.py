@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from lmart.decimals import MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
 from lmart.foreign_names import measure_for
+from lmart.functions import refuse_name
 from lmart.measures.conventions import LARGEST_LEVEL, Conventions, level_text
 from lmart.measures.kinds import KINDS, MeasureKind, kind_named, names_with
+
+NO_FUNCTIONS: Mapping[str, MeasureKind] = {}
 
 DEFAULT_PERSISTENCE = 0.8
 LARGEST_CUTOFF = MOST_COUNTED
@@ -38,6 +41,7 @@ class Measure:
     largest_label : L of err, whose reader stops at a document with (2^label - 1) / 2^L; None: as the data has it
     level         : the least label of a relevant document; None: as the conventions say
     recall_level  : of iprec, from 0 to 1, else None
+    own           : what a function of a program measures, which has no more than a name; None: one of the KINDS
     """
 
     name: str
@@ -47,8 +51,11 @@ class Measure:
     largest_label: int | None = None
     level: float | None = None
     recall_level: float | None = None
+    own: MeasureKind | None = None
 
     def __post_init__(self) -> None:
+        if self.own is not None:
+            return
         if self.name not in KINDS:
             raise SettingsError(f"{quote(self.name)} is no measure; use {SYNTAX}")
         self._check_cutoff()
@@ -94,7 +101,7 @@ class Measure:
     @property
     def kind(self) -> MeasureKind:
         """What measures of this name have in common."""
-        return KINDS[self.name]
+        return self.own or KINDS[self.name]
 
     @property
     def least_relevant(self) -> float | None:
@@ -126,6 +133,7 @@ def parse_measure(text: str, conventions: Conventions | None = None) -> Measure:
 
 def _parsed(text: str, conventions: Conventions | None) -> Measure:
     shown = quote(text.strip())
+    refuse_name("metric", text.strip())
     match = _SYNTAX.fullmatch(text.strip().lower())
     kind = None if match is None else kind_named(match["name"])
     if match is None or kind is None:
@@ -198,8 +206,12 @@ def _parameter(entry: str, kind: MeasureKind, shown: str) -> tuple[str, float]:
     return "persistence", _persistence(entry, shown)
 
 
-def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[Measure, ...]:
+def parse_measures(
+    text: str, conventions: Conventions | None = None, own: Mapping[str, MeasureKind] = NO_FUNCTIONS
+) -> tuple[Measure, ...]:
     """Parse a list with commas; order as given, repeated ones once.
+
+    own : what functions of a program measure, by the names that stand for them in the list
 
     SettingsError reports all bad names together.
     """
@@ -207,7 +219,11 @@ def parse_measures(text: str, conventions: Conventions | None = None) -> tuple[M
     faults: list[str] = []
     for part in _NOT_IN_BRACKETS.split(text):
         try:
-            measure = _parsed(part, conventions)
+            name = part.strip()
+            if name in own:
+                measure = Measure(name, conventions=conventions or Conventions(), own=own[name])
+            else:
+                measure = _parsed(part, conventions)
         except SettingsError as fault:
             if fault.message not in faults:
                 faults.append(fault.message)

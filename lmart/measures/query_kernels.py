@@ -75,19 +75,26 @@ class QueryKernels:
 class JudgedQueries:
     """Judged queries, ranked again and again; what does not depend on the ranking is computed at most once.
 
-    scales : L of each measure of err, by str(measure)
+    scales  : L of each measure of err, by str(measure)
+    weights : float64[n_queries], which functions of programs are given; None: all 1
     """
 
     def __init__(
-        self, documents: Judgments, conventions: Conventions, scales: Mapping[str, int], pool: WorkerPool
+        self,
+        documents: Judgments,
+        conventions: Conventions,
+        scales: Mapping[str, int],
+        pool: WorkerPool,
+        weights: Float64Array | None = None,
     ) -> None:
+        self.weights = weights
         self.documents, self.conventions = documents, conventions
         self.n_ranked = documents.n_ranked
         self._scales = scales
         self._largest_query = int(np.diff(documents.query_offsets).max(initial=0))
         self._rankings = QueryKernels(documents.ranked_offsets, pool)
         self._order = self._rankings.unsorted()
-        self._scores: Float64Array = np.zeros(0)
+        self.scores: Float64Array = np.zeros(0)
         self._ideal_queries = QueryKernels(documents.query_offsets, pool)
         self._ideal_order: Int32Array | None = None
         self._ideal_dcg: dict[int | None, Float64Array] = {}
@@ -97,7 +104,7 @@ class JudgedQueries:
 
     def rank(self, scores: Float64Array) -> None:
         """Rank the documents of each query by score, higher first; equal scores stand as they come, and none is nan."""
-        self._scores = scores
+        self.scores = scores
         self._rankings.sort(scores, self._order)
 
     def call(
@@ -109,7 +116,7 @@ class JudgedQueries:
     ) -> Float64Array:
         """Return what a kernel writes for each query of the ranking, float64[n_queries]; see `QueryKernels.call`."""
         relevance = self.documents.ranked(self.relevance(measure))
-        return self._rankings.call(kernel, RankedBy(self._order, self._scores, relevance), tables, settings)
+        return self._rankings.call(kernel, RankedBy(self._order, self.scores, relevance), tables, settings)
 
     def n_relevant(self, level: float | None) -> Float64Array:
         """Return the number of documents of each query whose label reaches a level, float64[n_queries]."""
@@ -279,7 +286,7 @@ def document_relevance(documents: Judgments, measure: Measure, scale: int | None
             relevance = documents.only_judged(gain.of_labels(labels))
         case "stopping probability":
             relevance = stop_probabilities(labels, scale)
-        case "label":
+        case "label" | "own":
             relevance = documents.only_judged(labels, np.nan)
         case "being judged":
             relevance = documents.only_judged(np.ones(len(labels)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lmart.errors import SettingsError
 
@@ -21,6 +22,7 @@ class ObjectiveKind:
     positions   : it can learn a bias of positions
     random      : it draws by chance in each round
     module      : the file in training/objectives whose class OBJECTIVE computes it
+    function    : of a Python program, that computes it
     """
 
     name: str
@@ -30,10 +32,13 @@ class ObjectiveKind:
     positions: bool = False
     random: bool = False
     module: str = "pairs"
+    function: Callable[..., Any] | None = None
 
     @property
     def ignored(self) -> tuple[str, ...]:
         """The settings that mean nothing to it, whatever their values."""
+        if self.function is not None:
+            return ("truncation", "sigma", "normalize", "gain")
         of_queries = ("truncation", "normalize") if self.whole_query else ()
         return of_queries if self.relevance in ("gain", "order of gains") else (*of_queries, "gain")
 
@@ -116,6 +121,13 @@ _OBJECTIVES = (
 OBJECTIVES = {kind.name: kind for kind in _OBJECTIVES}
 LISTNET = ObjectiveKind("listnet", "by whole queries: xendcg without noise", whole_query=True, module="listnet")
 """The objective of the linear ranker, which trees are not fitted to."""
+
+
+def own_objective(name: str, function: Callable[..., Any]) -> ObjectiveKind:
+    """Return the objective that a function of a Python program computes; see `training.objectives.own`."""
+    return ObjectiveKind(name, "a function of Python", "label", whole_query=True, module="own", function=function)
+
+
 WITH_POSITIONS = tuple(kind.name for kind in _OBJECTIVES if kind.positions)
 
 _TREE_FORMS = (TreeForm("leafwise"), TreeForm("depthwise", by_level=True), TreeForm("oblivious", oblivious=True))

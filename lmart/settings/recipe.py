@@ -179,4 +179,8 @@ def ranker_seed(seed: int, number: int) -> int:
 
 def _has_chance(variation: Variation, settings: TrainSettings) -> bool:
     """Return whether rankers of this kind differ by their seeds."""
-    return variation.feature_rate < 1.0 or OBJECTIVES[variation.objective].random or settings.sample not in (None, 1.0)
+    return (
+        variation.feature_rate < 1.0
+        or settings.objective_kind(variation.objective).random
+        or settings.sample not in (None, 1.0)
+    )

@@ -9,7 +9,7 @@ from lmart.constraints import MonotoneConstraints
 from lmart.gains import SMALLEST_GRADE_SCALE, Gain
 from lmart.measures.measure import Measure
 from lmart.settings.data_facts import DataFacts
-from lmart.settings.kinds import LINEAR, LISTNET, OBJECTIVES, TREE_FORMS, ObjectiveKind, TreeForm
+from lmart.settings.kinds import LINEAR, LISTNET, TREE_FORMS, ObjectiveKind, TreeForm
 from lmart.settings.recipe import OBLIVIOUS_LEAVES, Variation, linear_weight, plan_rankers, ranker_seed
 from lmart.settings.train_settings import TrainSettings
 
@@ -158,7 +158,7 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     plan = plan_rankers(settings, facts)
     varied, n_rankers = plan.variations(), plan.n_rankers
     trees, further = (settings.trees, 0) if plan.shares_trees else divmod(settings.trees, n_rankers)
-    measures, kinds = settings.measures, tuple(OBJECTIVES[variation.objective] for variation in varied)
+    measures, kinds = settings.measures, tuple(settings.objective_kind(variation.objective) for variation in varied)
     given = largest = None
     if _uses_label_scale(measures, kinds):
         given = next((measure.largest_label for measure in measures if measure.largest_label), settings.largest_label)

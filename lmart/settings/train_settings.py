@@ -6,7 +6,7 @@ The command line, the model file, the man pages and the README take them from he
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from lmart.constraints import MonotoneConstraints, is_list
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED
 from lmart.errors import SettingsError, either, first_repeated, quote, shown
 from lmart.foreign_names import perhaps
+from lmart.functions import OwnFunction, functions_by_name, refuse_name
 from lmart.gains import Gain
 from lmart.settings.declared import declared
-from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions
+from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, ObjectiveKind, check_positions, own_objective
 
 if TYPE_CHECKING:
     from lmart.measures.measure import Measure
@@ -178,12 +179,14 @@ class TrainSettings:
     seed: int = declared(0, "Random seed.", low=0, high=2**63 - 1)
     # The L of err, as measure and objective. No option: it follows from the data. None: 4, or a largest label above it.
     largest_label: int | None = field(default=None, metadata={"low": 1})
+    # What names in `objective` and `metric` stand for that are no names of lmart; not written anywhere.
+    functions: tuple[OwnFunction, ...] = ()
 
     def __post_init__(self) -> None:
-        for option in fields(self):
+        for option in _written():
             object.__setattr__(self, option.name, of_declared_type(option, getattr(self, option.name)))
             if option.name != "trees" or self.trees != 0:  # 0 is allowed: the initial scores alone may be best
-                check_range(option, getattr(self, option.name))
+                check_range(option, getattr(self, option.name), functions_by_name(self.functions, option.name))
         constrained = MonotoneConstraints.parse(self.monotone).directions if is_list(self.monotone) else {}
         if both := [name for name in self.categories if name in constrained]:
             what = f"monotone and categorical both name feature {quote(both[0])}"
@@ -210,7 +213,12 @@ class TrainSettings:
     @property
     def objectives(self) -> tuple[ObjectiveKind, ...]:
         """The objectives whose rankers are averaged; the first of all where it depends on the data."""
-        return tuple(OBJECTIVES[name] for name in (self.objective or next(iter(OBJECTIVES))).split("+"))
+        return tuple(self.objective_kind(name) for name in (self.objective or next(iter(OBJECTIVES))).split("+"))
+
+    def objective_kind(self, name: str) -> ObjectiveKind:
+        """Return the objective of this name, which may be a function of a program."""
+        function = functions_by_name(self.functions, "objective").get(name)
+        return OBJECTIVES[name] if function is None else own_objective(name, function)
 
     @property
     def measure(self) -> Measure:
@@ -223,7 +231,12 @@ class TrainSettings:
         from lmart.measures.conventions import Conventions
         from lmart.measures.measure import parse_measures
 
-        measures = parse_measures(self.metric, Conventions(gain=self.gain))
+        own = {}
+        if self.functions:  # of which NumPy is needed, which takes long to load
+            from lmart.measures.own import own_kinds
+
+            own = own_kinds(self.functions)
+        measures = parse_measures(self.metric, Conventions(gain=self.gain), own)
         for measure in measures:
             if not measure.kind.is_trained:
                 what = f"nothing can be trained for {quote(str(measure))}"
@@ -232,7 +245,7 @@ class TrainSettings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON values, in the order they are declared."""
-        shown = {option.name: getattr(self, option.name) for option in fields(self)}
+        shown = {option.name: getattr(self, option.name) for option in _written()}
         if self.largest_label is None:
             del shown["largest_label"]
         automatic = {option.name: AUTO for option in options() if option.default is None and shown[option.name] is None}
@@ -241,6 +254,11 @@ class TrainSettings:
         if not self.categorical:
             del shown["categorical"]
         return shown | {"gain": str(self.gain)} | automatic
+
+
+def _written() -> tuple[Field[Any], ...]:
+    """Return the declarations of what models and reports hold of settings."""
+    return tuple(option for option in fields(TrainSettings) if option.name != "functions")
 
 
 def options() -> tuple[Field[Any], ...]:
@@ -271,14 +289,19 @@ def of_declared_type(option: Field[Any], value: object) -> object:
     raise SettingsError(f"{option.name.replace('_', '-')} is {shown(value)}, which is not {words}")
 
 
-def check_range(option: Field[Any], value: object) -> None:
-    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares."""
+def check_range(option: Field[Any], value: object, others: Collection[str] = ()) -> None:
+    """Raise SettingsError when a value is not finite or outside the range or choices that its field declares.
+
+    others : words that are allowed besides the choices
+    """
     low, high, above = (option.metadata.get(name) for name in ("low", "high", "above"))
     name = option.name.replace("_", "-")
     if (choices := option.metadata.get("choices")) and isinstance(value, str):
         named = value.split("+") if option.metadata.get("joined") else [value]
-        if not set(named) <= set(choices):
-            hint = perhaps(option.name, next(word for word in named if word not in choices), choices)
+        if not set(named) <= {*choices, *others}:
+            unknown = next(word for word in named if word not in (*choices, *others))
+            refuse_name(name, unknown)
+            hint = perhaps(option.name, unknown, choices)
             raise SettingsError(f"{name} is {quote(value)}; use {either([*map(quote, choices)])}{hint}")
         if len(set(named)) < len(named):
             raise SettingsError(f"{name} is {quote(value)}, which names one twice")

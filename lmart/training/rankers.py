@@ -11,6 +11,7 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array
 from lmart.binning.edges import BinEdges
 from lmart.errors import LmartError
+from lmart.functions import in_round
 from lmart.scoring.ensemble import Tree
 from lmart.settings.resolved import RankerSettings
 from lmart.training.early_stopping import EarlyStopping
@@ -27,8 +28,9 @@ LARGEST_SCORE = 1e300  # training stops before scores or their differences overf
 class MeasuredOnce:
     """The measures of the training set after a round, computed when they are first asked for."""
 
-    def __init__(self, measure: Callable[[], Measures]) -> None:
+    def __init__(self, measure: Callable[[], Measures], round_number: int) -> None:
         self._measure: Callable[[], Measures] | None = measure
+        self._round = round_number
         self._measures: Measures | None = None
 
     def close(self) -> None:
@@ -40,7 +42,8 @@ class MeasuredOnce:
         if self._measures is None:
             if self._measure is None:
                 raise LmartError("the training set was not measured after this round, and now has other scores")
-            self._measures = self._measure()
+            with in_round(self._round):
+                self._measures = self._measure()
         return self._measures
 
 
@@ -193,8 +196,9 @@ class RankerTraining:
                 raise LmartError(f"{what}; use a smaller --learning-rate")
             for validation_set in self._validation_sets:
                 validation_set.add(grown)
-            measures = tuple(data.measure() for data in self._validation_sets)
-            of_training = MeasuredOnce(training.measure)
+            with in_round(number):
+                measures = tuple(data.measure() for data in self._validation_sets)
+            of_training = MeasuredOnce(training.measure, number)
             yield RoundReport(measures, number, self._number, grown.tree, of_training)
             of_training.close()
             stop = self._stops_early and self._stopping.update(number, deciding(measures[0]))

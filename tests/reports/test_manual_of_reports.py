@@ -60,6 +60,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     one_a_row = "\n".join(str(n % 3 / 8) for n in range(len(rows)))
     (folder / "sizes").write_text(sizes)
     (folder / "weights").write_text(sizes)
+    (folder / "folds").write_text("".join(f"{query}\t{'ab'[query % 2]}\n" for query in range(1, 13)))
     (folder / "scores").write_text(one_a_row)
     (folder / "places").write_text("\n".join(f"top{n % 4}" for n in range(len(rows))))
     queries = dict.fromkeys(line.split()[1][4:] for line in (SAMPLE / "train.svm").read_text().splitlines())
@@ -72,7 +73,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     runs = [
         (*few, *with_valid, *start, *largest, "--weights", folder / "weights", "--rankers", "2"),
         (*few, "--positions", folder / "places"),
-        (*few, "--folds", "2", "--init-scores", folder / "scores", "--metric", "map,mrr"),
+        (*few, "--folds", folder / "folds", "--init-scores", folder / "scores", "--metric", "map,mrr"),
         (*few, "--folds", "2", "--tune-trials", "2"),
         (*sample, "--trees", "2", "--folds", folder / "folds"),
         (*few[2:], "--min-docs", "40"),

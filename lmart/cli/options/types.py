@@ -11,6 +11,7 @@ import click
 from lmart.decimals import LARGEST_REAL, MOST_COUNTED, decimal, whole
 from lmart.errors import SettingsError, quote
 from lmart.foreign_names import perhaps
+from lmart.functions import refuse_name
 
 if TYPE_CHECKING:
     from lmart.gains import Gain
@@ -168,6 +169,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         named = text.split("+") if self.several else [text]
         for name in named:
             if name not in self.choices:
+                refuse_name((param and param.name) or "", name)
                 listed = ", ".join(map(quote, (*self.choices, self.other)))
                 meant = perhaps((param and param.name) or "", name, (*self.choices, self.other))
                 self.fail(f"{quote(name)} is not one of {listed}{meant}", param, ctx)
