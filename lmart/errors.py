@@ -93,7 +93,7 @@ def needs_package(purpose: str, package: str) -> str:
     return f"{purpose} needs the package {package}: pip install {package}"
 
 
-def _with_arguments(text: str) -> str:
+def with_arguments(text: str) -> str:
     """Return a text with options named as the arguments of Python are, such as min_docs for --min-docs."""
     return _OPTION.sub(lambda found: found[1] + found[2].replace("-", "_"), text)
 
@@ -104,7 +104,7 @@ def warn(text: str) -> None:
     caller: FrameType | None = sys._getframe()
     while caller is not None and caller.f_code.co_filename.startswith(PACKAGE):
         level, caller = level + 1, caller.f_back
-    warnings.warn(_with_arguments(text), UserWarning, stacklevel=level)
+    warnings.warn(with_arguments(text), UserWarning, stacklevel=level)
 
 
 class LmartError(Exception):
@@ -175,7 +175,7 @@ def naming_arguments() -> Iterator[None]:
         yield
     except LmartError as refusal:
         for fault in (refusal, *(refusal.more if isinstance(refusal, DataError) else ())):
-            fault.message = _with_arguments(fault.message)
+            fault.message = with_arguments(fault.message)
             fault.args = (str(fault),)
         raise
 

@@ -22,9 +22,14 @@ from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote, warn
 from lmart.foreign_names import with_hints
 from lmart.formats.documents.column_names import no_such_column
+from lmart.functions import Metric
+from lmart.gains import Gain
+from lmart.interface.arguments import AbsentName, Auto, Objective
+from lmart.interface.signatures import with_settings
 from lmart.interface.training import train
 from lmart.scoring.importance import split_importance
 from lmart.settings import options
+from lmart.settings.kinds import TreeName
 
 __all__ = ["LambdaMARTRanker"]
 
@@ -35,8 +40,7 @@ ONE_QUERY = "fit and score take all rows as one query, as no qid is given; give 
 class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A LambdaMART model that ranks the documents of queries, as an estimator of scikit-learn.
 
-    All parameters but the last four are the options of `lmart train`, with its defaults; `lmart train --help` and
-    `lmart.train` tell what they mean.
+    All parameters but the last four are the settings of `lmart.train`, which are listed below.
 
     refit        : whether the model is trained once more at the end on X and the `eval_set` of `fit` together
     threads      : to use; None: all that this process may use. The result never depends on it
@@ -72,26 +76,26 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self,
         *,
         trees: int = 300,
-        rankers: int | str | None = None,
-        linear: float | str | None = None,
-        tree: str | None = None,
-        leaves: int | str | None = None,
+        rankers: int | Auto = None,
+        linear: float | Auto = None,
+        tree: TreeName | Auto = None,
+        leaves: int | Auto = None,
         learning_rate: float = 0.1,
         max_depth: int = 0,
         min_docs: int = 20,
         min_hessian: float = 0.001,
         l2: float = 0.0,
         max_bins: int = 255,
-        objective: str | None = None,
+        objective: Objective = None,
         truncation: int = 30,
         sigma: float = 1.0,
         normalize: bool = True,
-        gain: str | Sequence[float] = "exp2",
-        metric: str = "ndcg@10",
+        gain: str | Sequence[float] | Float64Array | Gain = "exp2",
+        metric: Metric = "ndcg@10",
         early_stop: int = 0,
-        absent: str = "zero",
-        sample: float | str | None = None,
-        features: float | str | None = None,
+        absent: AbsentName = "zero",
+        sample: float | Auto = None,
+        features: float | Auto = None,
         monotone: str | Mapping[str, int] | Mapping[int, int] = "",
         categorical: str | int | Sequence[str | int] = "",
         position_bias_reg: float = 0.0,
@@ -301,6 +305,9 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
 
     def _more_tags(self) -> dict[str, bool]:  # before 1.6
         return {"allow_nan": True, "requires_y": True, "requires_positive_y": True}
+
+
+LambdaMARTRanker.__doc__ = with_settings(LambdaMARTRanker.__doc__)
 
 
 def _listed(eval_set: object) -> list[object]:

@@ -39,6 +39,14 @@ def test_mistakes_that_mypy_finds() -> None:
         lmart.train(data, n_estimators=3)  # type: ignore[call-arg]
     with pytest.raises(lmart.SettingsError):
         lmart.train(data, trees="many")  # type: ignore[arg-type]
+    with pytest.raises(lmart.SettingsError, match="objective is 'lambdamrt'; use"):
+        lmart.train(data, objective="lambdamrt")  # type: ignore[arg-type]
+    with pytest.raises(lmart.SettingsError, match="tree is 'leaf-wise'; use"):
+        lmart.tune(data, folds=2, trials=1, tree="leaf-wise")  # type: ignore[arg-type]
+    with pytest.raises(lmart.SettingsError, match="absent is 'nan'; use"):
+        lmart.cross_validate(data, absent="nan")  # type: ignore[arg-type]
+    with pytest.raises(lmart.LmartError, match="returned a str"):
+        lmart.train(data, objective=lambda scores, labels, offsets, weights: "no")  # type: ignore[arg-type, return-value]
     with pytest.raises(TypeError):
         lmart.read()  # type: ignore[call-arg]
     with pytest.raises(AttributeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 
@@ -15,13 +15,14 @@ from lmart.foreign_names import perhaps
 from lmart.functions import SEPARATORS, Metric, ObjectiveFunction, OwnFunction, functions_by_name, names_of
 from lmart.gains import Gain
 from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
+from lmart.settings.kinds import ObjectiveName, TreeName
 from lmart.settings.recipe import check_rankers
 from lmart.settings.train_settings import idle_options
 from lmart.training.rankers import RoundReport
 
 Auto = Literal["auto"] | None
-ObjectiveName = Literal["lambdamart", "ranknet", "lambdaloss", "map", "mrr", "err", "xendcg", "yetirank"]
-TreeName = Literal["leafwise", "depthwise", "oblivious"]
+AbsentName = Literal["zero", "missing"]
+Objective: TypeAlias = "ObjectiveName | ObjectiveFunction | Sequence[ObjectiveName | ObjectiveFunction] | Auto"
 
 
 class Settings(TypedDict, total=False):
@@ -38,14 +39,14 @@ class Settings(TypedDict, total=False):
     min_hessian: float
     l2: float
     max_bins: int
-    objective: ObjectiveName | ObjectiveFunction | Sequence[ObjectiveName | ObjectiveFunction] | Auto
+    objective: Objective
     truncation: int
     sigma: float
     normalize: bool
     gain: str | Sequence[float] | Float64Array | Gain
     metric: Metric
     early_stop: int
-    absent: Literal["zero", "missing"]
+    absent: AbsentName
     sample: float | Auto
     features: float | Auto
     monotone: str | Mapping[str, int] | Mapping[int, int]

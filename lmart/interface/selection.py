@@ -15,6 +15,7 @@ from lmart.errors import SettingsError, naming_arguments, quote, warn
 from lmart.foreign_names import perhaps
 from lmart.interface.arguments import Settings, check_together, given_back, settings_of
 from lmart.interface.folds import check_folds, folds_of
+from lmart.interface.signatures import listing_settings
 from lmart.interface.training import OF_DATA, training_set, validation_sets
 from lmart.interrupts import safe_interrupts
 from lmart.settings import RECORDED, TrainSettings
@@ -54,6 +55,7 @@ class Tuning:
     settings: dict[str, Any]
 
 
+@listing_settings(SelectionArguments)
 def cross_validate(
     X: object,
     y: object = None,
@@ -98,6 +100,7 @@ def cross_validate(
     return replace(found, scores=scores)
 
 
+@listing_settings(SelectionArguments)
 def tune(
     X: object,
     y: object = None,

@@ -27,6 +27,7 @@ from lmart.interface.arguments import (
     settings_of,
 )
 from lmart.interface.folds import check_folds, folds_of
+from lmart.interface.signatures import listing_settings
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
 from lmart.reports.run_report import RunRecord, folds_entry, read_report, refit_entries, run_entries
@@ -51,6 +52,7 @@ OF_DATA = (*_METADATA, *_OF_ARRAYS)
 PROGRESS_SECONDS = 1.0  # between lines of progress
 
 
+@listing_settings(TrainArguments)
 def train(
     X: object, y: object = None, qid: object = None, valid: object = None, **settings: Unpack[TrainArguments]
 ) -> Model:
@@ -61,9 +63,9 @@ def train(
     qid   : the id of each row's query; rows of a query are adjacent. Or give `group`, the number of rows of each query
     valid : a validation set, (X, y, qid) or a Dataset, or a list of them; all are measured after each tree, and the
             first decides on early stopping
-    settings : the options of `lmart train`, with underscores: `trees`, `leaves`, `learning_rate`, `objective`,
-            `rankers`, `metric`, `early_stop`, `seed`, and all that `lmart train --help` lists; `**model.settings` are
-            those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a list of numbers,
+    settings : the options of `lmart train`, with underscores: those listed below, and explained by lmart-train(1);
+            `**model.settings` are those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a
+            list of numbers, `objective` and `metric` a list or functions of your own, as lmart-python(7) explains,
             `continue_from` a Model or the file of one.
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
             to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from lmart.errors import SettingsError
 
+ObjectiveName = Literal["lambdamart", "ranknet", "lambdaloss", "map", "mrr", "err", "xendcg", "yetirank"]
+TreeName = Literal["leafwise", "depthwise", "oblivious"]
+"""The names of the records below, for programs that check types; a test holds them together."""
 Relevance = Literal["gain", "order of gains", "label", "relevant", "stopping probability"]
 
 
