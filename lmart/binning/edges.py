@@ -16,6 +16,7 @@ from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.kernels.trees import bin_edges as kernels
 from lmart.threads import WorkerPool, chunks
 
+WIDE = 8  # bytes of columns of bins for each cell from which bins are kept row by row
 GATHERED = 1 << 21  # cells whose values are sorted as one piece of work
 
 
@@ -31,6 +32,7 @@ class BinEdges:
     all_finite   : bool[m], no value is infinite
     absent_bins  : uint8[m], the bin of a document in which the index is not written
     zero_bins    : uint8[m], the bin of zero
+    in_rows      : bool[m], its bins are kept row by row alone, as `kept_in_rows` says
     """
 
     varying: Int32Array
@@ -41,6 +43,7 @@ class BinEdges:
     all_finite: BoolArray
     absent_bins: UInt8Array
     zero_bins: UInt8Array
+    in_rows: BoolArray
 
     @property
     def n_features(self) -> int:
@@ -57,6 +60,11 @@ class BinEdges:
         """int64[m + 1], where each feature's bins start when all are laid end to end."""
         widths = np.diff(self.edge_offsets) + 1 + self.has_missing
         return np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+    @cached_property
+    def code_starts(self) -> Int64Array:
+        """int64[m + 1], where each feature's codes start, as `code_row_cells` writes them; missing bins have one."""
+        return self.edge_offsets + 2 * np.arange(len(self.edge_offsets))
 
     @property
     def n_bins(self) -> int:
@@ -75,6 +83,7 @@ class BinEdges:
             self.all_finite[kept],
             self.absent_bins[kept],
             self.zero_bins[kept],
+            self.in_rows[kept],
         )
 
     def bins_of(self, feature: int, values: Float64Array) -> UInt8Array:
@@ -158,7 +167,8 @@ def join_edges(
         all_missing = n - all_numbers
     n_edges = np.array(list(map(len, all_edges)), np.int64)
     varies = ((n_edges > 0) | (all_missing > 0)) & (n_sampled > 0)
-    used = np.flatnonzero(varies & (most_others(counts, absent) >= min_documents))
+    others = most_others(counts, absent)
+    used = np.flatnonzero(varies & (others >= min_documents))
     edges = [all_edges[f] for f in used.tolist()]
     zero_bins = np.array([np.searchsorted(feature_edges, 0.0) for feature_edges in edges], np.uint8)
     edge_offsets = np.concatenate([[0], np.cumsum([len(feature_edges) for feature_edges in edges])]).astype(np.int64)
@@ -172,7 +182,23 @@ def join_edges(
         infinite[used] == 0,
         absent_bins,
         zero_bins,
+        kept_in_rows(others[used], n),
     )
+
+
+def kept_in_rows(written: Int64Array, n: int) -> BoolArray:
+    """Return which features have so few cells that their bins are kept row by row alone, bool[m].
+
+    written : int64[m], cells of each that are written      n : rows
+
+    A column of bins takes a byte a row and is faster. So none of them, if columns of all take at most WIDE bytes for
+    each cell; else those that would take more than that by themselves. The most frequent bin of these is surely that of
+    the cells that are not written.
+    """
+    if len(written) * n <= WIDE * int(written.sum()):
+        return np.zeros(len(written), np.bool_)
+    in_rows: BoolArray = written * WIDE < n
+    return in_rows
 
 
 def feature_groups(sizes: Int64Array, target: int) -> list[tuple[int, int]]:

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array, UInt8Array
-from lmart.binning.binned_features import BinnedDataset, Coder, RowsToCode, lay_out, row_arrays
+from lmart.array_types import Float64Array, Int64Array
+from lmart.binning.binned_features import BinnedDataset, CodedBins, TrainingCoder, lay_out, row_arrays
 from lmart.binning.categories import bin_training_set
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, choose_bin_edges
@@ -106,15 +106,11 @@ def read_again(
         raise changed_while_read(paths[-1])
 
 
-def code_batches(batches: Iterable[Batch], coder: Coder, bins: UInt8Array) -> None:
-    """Write the bins of all rows of a data set to bins, uint8[m, n_documents]."""
-    row = 0
+def code_batches(batches: Iterable[Batch], coder: TrainingCoder) -> CodedBins:
+    """Return the bins of all rows of a data set."""
     for batch in batches:
-        pieces = []
-        for block in batch.blocks:
-            pieces.append(RowsToCode(row_arrays(block.features), 0, len(block), row, bins))
-            row += len(block)
-        coder.code(pieces)
+        coder.add([row_arrays(block.features) for block in batch.blocks])
+    return coder.finish()
 
 
 class _TwoPasses:
@@ -138,17 +134,17 @@ class _TwoPasses:
 
     def read(self, settings: TrainSettings) -> BinnedDataset:
         """Return the training set in bins, as the settings want them."""
-        labels, query_offsets, edges, bins = self._first_pass(settings)
-        if bins is None:
-            bins = self._second_pass(edges, labels)
+        labels, query_offsets, edges, coded = self._first_pass(settings)
+        if coded is None:
+            coded = self._second_pass(edges, labels)
         order, _ = self._table.ascending()
         ids, names = self._table.ids[order], self._table.names_of(order)
-        features = lay_out(edges, bins, settings.min_docs, self._pool)
+        features = lay_out(edges, coded, settings.min_docs, self._pool)
         source, tables = source_name(self._paths), self._table.of_tables
         return BinnedDataset(features, ids, labels, query_offsets, names, source=source, table_features=tables)
 
-    def _first_pass(self, settings: TrainSettings) -> tuple[Float64Array, Int64Array, BinEdges, UInt8Array | None]:
-        """Return labels, query offsets and bin edges, and the bins, uint8[m, n], if the sample has every row."""
+    def _first_pass(self, settings: TrainSettings) -> tuple[Float64Array, Int64Array, BinEdges, CodedBins | None]:
+        """Return labels, query offsets and bin edges, and the bins, if the sample has every row."""
         labels_and_ids, sample, counts = LabelAndIdBuilder(), RowSample(settings.seed), ColumnCounts()
         for path, blocks, progress in read_batches(self._paths, self._options, self._pool, self._table, self._spools):
             first_row = labels_and_ids.n_documents
@@ -168,19 +164,17 @@ class _TwoPasses:
         edges = choose_bin_edges(sample, all_counts, n, places, *limits, self._pool)
         if not sample.has_every_row:
             return labels, query_offsets, edges, None
-        bins = np.empty((edges.n_features, n), np.uint8)
-        Coder(edges, places, self._pool).code([RowsToCode(sample.rows, 0, n, 0, bins)])
-        return labels, query_offsets, edges, bins
+        coder = TrainingCoder(edges, places, n, self._pool)
+        coder.add([sample.rows])
+        return labels, query_offsets, edges, coder.finish()
 
-    def _second_pass(self, edges: BinEdges, labels: Float64Array) -> UInt8Array:
-        """Return the bins of all rows, uint8[m, n]."""
+    def _second_pass(self, edges: BinEdges, labels: Float64Array) -> CodedBins:
+        """Return the bins of all rows."""
         for spool in filter(None, self._spools):
             spool.rewind()
-        bins = np.empty((edges.n_features, len(labels)), np.uint8)
-        coder = Coder(edges, self._table.ascending()[1], self._pool)
+        coder = TrainingCoder(edges, self._table.ascending()[1], len(labels), self._pool)
         batches = read_batches(self._paths, self._options, self._pool, self._table, self._spools)
-        code_batches(read_again(batches, labels, self._table, self._refuse_changed, self._paths), coder, bins)
-        return bins
+        return code_batches(read_again(batches, labels, self._table, self._refuse_changed, self._paths), coder)
 
     def _refuse_changed(self) -> None:
         refuse_changed_files(self._states)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
-from lmart.binning.binned_features import Coder, RowsToCode, row_arrays
+from lmart.binning.binned_features import CodedRows, Coder, RowCoder, RowsToCode, row_arrays
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges
 from lmart.data.categories import with_numbers
@@ -23,12 +23,13 @@ from lmart.threads import WorkerPool, chunks
 class CodedDataset:
     """A validation set of n documents in the training set's bins.
 
-    bins          : uint8[m, k] each, the documents' bins, in their order
+    bins          : uint8[m, k] each, the documents' bins, in their order; () where they are kept row by row
     infinite      : raw values of the rows with a value of plus infinity: where training had none, its bin is that of
                     the largest numbers, so these rows are scored by their raw values
     infinite_docs : int64[n_infinite], which documents those are
     columns       : int32[n_columns], the model's feature of each column of `infinite`, -1 where it has none
     warnings      : features that only the training set or only this set has
+    rows          : all bins row by row, where the training set keeps some so; else None
     """
 
     labels: Float64Array
@@ -40,6 +41,7 @@ class CodedDataset:
     warnings: tuple[str, ...]
     source: str
     input_rows: Int64Array | None = None
+    rows: CodedRows | None = None
 
 
 class ValidationCoder:
@@ -47,7 +49,8 @@ class ValidationCoder:
 
     def __init__(self, model: Ensemble, edges: BinEdges, pool: WorkerPool) -> None:
         self._matcher, self._categories = FeatureMatcher(model), model.categories
-        self._coder = Coder(edges, np.zeros(0, np.int32), pool)
+        self._rows = RowCoder(edges, pool) if edges.in_rows.any() else None
+        self._coder = Coder(edges, np.zeros(0, np.int32), pool) if self._rows is None else None
         self._m = edges.n_features
         self._bins: list[UInt8Array] = []
         self._n = 0
@@ -58,12 +61,16 @@ class ValidationCoder:
         """Append adjacent rows; there may be more columns than before."""
         n_matched = len(self._matcher.known_columns)
         columns = self._matcher.column_map(feature_ids, feature_names)
-        if len(columns) > n_matched:
-            self._coder.set_columns(columns)
+        coder = self._coder or self._rows
+        if len(columns) > n_matched and coder is not None:
+            coder.set_columns(columns)
         pieces: list[RowsToCode] = []
         for rows in parts:
             numbered = with_numbers(rows, columns, self._categories, self._matcher.unseen)
             start = 0
+            if self._rows is not None:
+                self._rows.add([row_arrays(numbered)])
+                start, self._n = len(rows), self._n + len(rows)
             while start < len(rows):
                 filled = self._n % CHUNK
                 if not filled:
@@ -77,7 +84,8 @@ class ValidationCoder:
                 places = np.unique(np.searchsorted(rows.offsets, np.flatnonzero(above), "right") - 1)
                 self._infinite.append(take_rows(rows, places))
                 self._infinite_docs.append(places + self._n - len(rows))
-        self._coder.code(pieces)
+        if self._coder is not None:
+            self._coder.code(pieces)
 
     def finish(
         self,
@@ -102,7 +110,7 @@ class ValidationCoder:
         input_rows: Int64Array | None = None,
     ) -> CodedDataset:
         """Return the set, whatever features it has."""
-        if filled := self._n % CHUNK:
+        if self._bins and (filled := self._n % CHUNK):
             self._bins[-1] = np.ascontiguousarray(self._bins[-1][:, :filled])
         return CodedDataset(
             labels,
@@ -114,6 +122,7 @@ class ValidationCoder:
             tuple(warnings),
             source,
             input_rows,
+            None if self._rows is None else self._rows.finish(),
         )
 
 

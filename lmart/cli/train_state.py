@@ -97,8 +97,9 @@ def _hash_of(dataset: RankingDataset | BinnedDataset | CodedDataset) -> str:
     judged = dataset.labels, dataset.query_offsets, dataset.input_rows
     if isinstance(dataset, CodedDataset):
         bins = np.concatenate([piece.T for piece in dataset.bins]) if dataset.bins else None
-        return content_hash(judged, bins, dataset.infinite, dataset.infinite_docs, dataset.columns)
+        return content_hash(judged, bins, dataset.rows, dataset.infinite, dataset.infinite_docs, dataset.columns)
     features = dataset.feature_ids, dataset.feature_names
     if isinstance(dataset, BinnedDataset):
-        return content_hash(judged, features, dataset.features.edges, dataset.features.bins)
+        binned = dataset.features
+        return content_hash(judged, features, binned.edges, binned.bins, binned.row_offsets, binned.other_bins)
     return content_hash(judged, features, dataset.features, list(dataset.query_ids))

@@ -270,7 +270,7 @@ class _ShardedLinearSource:
 
     @property
     def bin_counts(self) -> Int64Array:
-        """int64[m, 256], documents in each bin."""
+        """int64[n_bins], documents in each bin."""
         return self._sets.bin_counts
 
     def sum_gradients(self, values: Float64Array) -> GradientSums:

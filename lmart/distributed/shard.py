@@ -112,14 +112,14 @@ class Shard(LinkedActor):
         return self._parts.cells(first, last)
 
     def code(self, edges: BinEdges) -> Counts:
-        """Find the bins of all rows, and return the documents in each, int64[m, 256]."""
+        """Find the bins of all rows, and return the documents in each, int64[n_bins]."""
         self._edges = edges
         return Counts(self._parts.code(edges))
 
     def lay_out(self, counts_of_all: Int64Array, min_documents: int) -> None:
         """Lay out the rows for growing trees.
 
-        counts_of_all : int64[m, 256], documents of all shards in each bin
+        counts_of_all : int64[n_bins], documents of all shards in each bin
         min_documents : fewest on each side of a split
         """
         return_freed_memory()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array
-from lmart.binning.binned_features import BinnedFeatures, Coder, RowsToCode, count_bins, lay_out
+from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.binning.binned_features import BinnedFeatures, CodedBins, TrainingCoder, count_bins, lay_out
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
 from lmart.binning.two_passes import code_batches, read_again
@@ -77,23 +77,23 @@ class TrainingReader(PartsReader):
         return gather_cells(self._sample.rows, self._places, first, self._sampled_numbers[first:last])
 
     def code(self, edges: BinEdges) -> Int64Array:
-        """Find the bins of all rows; return the documents in each, int64[m, 256]."""
+        """Find the bins of all rows; return the documents in each, int64[n_bins]."""
         n = len(self.labels)
-        self._edges, self._bins = edges, np.empty((edges.n_features, n), np.uint8)
-        coder = Coder(edges, self._places, self._pool)
+        self._edges, coder = edges, TrainingCoder(edges, self._places, n, self._pool)
         if self._sample is not None and self._sample.has_every_row:
-            coder.code([RowsToCode(self._sample.rows, 0, n, 0, self._bins)])
+            coder.add([self._sample.rows])
+            self._coded = coder.finish()
         else:
             self._sample = None
-            code_batches(self._again(), coder, self._bins)
+            self._coded = code_batches(self._again(), coder)
         self._sample = None
-        return count_bins(self._bins, self._pool)
+        return count_bins(edges, self._coded, self._pool)
 
     def lay_out(self, counts_of_all: Int64Array, min_documents: int) -> BinnedFeatures:
         """Return the rows laid out for growing trees."""
-        bins: UInt8Array = self._bins
-        del self._bins
-        return lay_out(self._edges, bins, min_documents, self._pool, counts_of_all)
+        coded: CodedBins = self._coded
+        del self._coded
+        return lay_out(self._edges, coded, min_documents, self._pool, counts_of_all)
 
     def _again(self) -> Iterator[Batch]:
         """Yield all rows once more; DataError when they are not those of the first pass."""
@@ -165,8 +165,14 @@ def hash_parts(
     return found
 
 
-def coded_rows(dataset: CodedDataset, start: int, stop: int) -> UInt8Array:
-    """Return the bins of rows start..stop - 1 of a validation set, uint8[stop - start, m]."""
+def coded_rows(dataset: CodedDataset, start: int, stop: int) -> npt.NDArray[np.integer]:
+    """Return the bins of rows start..stop - 1 of a validation set, uint8[stop - start, m].
+
+    Where they are kept row by row: how many codes each row has, and the codes.
+    """
+    if dataset.rows is not None:
+        offsets, codes = dataset.rows
+        return np.concatenate([np.diff(offsets[start : stop + 1]), codes[offsets[start] : offsets[stop]]])
     found, first = [], 0
     for piece in dataset.bins:
         found.append(piece[:, max(0, start - first) : max(0, stop - first)].T)

@@ -13,7 +13,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning import edge_sample
-from lmart.binning.binned_features import can_be_split
+from lmart.binning.binned_features import can_be_split, most_frequent_of
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges, most_others
 from lmart.distributed.actors import Actors
 from lmart.distributed.query_places import refuse_repeated, repeated_codes
@@ -88,8 +88,7 @@ class ShardedSets:
     @cached_property
     def most_frequent_bins(self) -> UInt8Array:
         """uint8[m], each feature's most frequent bin."""
-        most_frequent: UInt8Array = self.bin_counts.argmax(axis=1).astype(np.uint8)
-        return most_frequent
+        return most_frequent_of(self.edges, self.bin_counts)
 
 
 def adjacent_parts(sizes: Sequence[int], n_shards: int) -> list[tuple[int, int]]:
@@ -121,7 +120,7 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
 
 
 def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> tuple[BinEdges, Int64Array]:
-    """Choose bin edges and find the bins of all rows; return the edges and the documents in each bin, int64[m, 256]."""
+    """Choose bin edges and find the bins of all rows; return the edges and the documents in each bin, int64[n_bins]."""
     n_rows = _sample(shards, train_set)
     m = train_set.n_features
     counts = shards.call("counts", m)
@@ -140,8 +139,8 @@ def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> 
     joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent, settings.min_docs)
     found: Counts = shards.add("code", joined)
     shards.add("lay_out", found.counts, settings.min_docs)
-    kept = can_be_split(found.counts, settings.min_docs)
-    return joined.only(kept), found.counts[kept]
+    kept = can_be_split(joined, found.counts, settings.min_docs)
+    return joined.only(kept), found.counts[np.repeat(kept, np.diff(joined.bin_offsets))]
 
 
 def _sample(shards: Actors, train_set: JoinedSet) -> int:

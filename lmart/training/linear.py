@@ -80,7 +80,7 @@ class LinearSource(Protocol):
 
     @property
     def bin_counts(self) -> Int64Array:
-        """int64[m, 256], documents in each bin."""
+        """int64[n_bins], documents in each bin."""
         ...
 
     def sum_gradients(self, values: Float64Array) -> GradientSums:
@@ -108,7 +108,7 @@ class LocalLinearSource:
 
     @property
     def bin_counts(self) -> Int64Array:
-        """int64[m, 256], documents in each bin."""
+        """int64[n_bins], documents in each bin."""
         return self._binned.bin_counts
 
     def sum_gradients(self, values: Float64Array) -> GradientSums:
@@ -150,7 +150,7 @@ class _Functions(NamedTuple):
     counts: Int64Array
     starts: Int64Array
 
-    def sums(self, of_bins: Float64Array) -> Float64Array:
+    def sums(self, of_bins: Float64Array | Int64Array) -> Float64Array:
         """Return sums over the bins of each feature, float64[m, k], of float64[n_bins, k], in a fixed order."""
         return np.add.reduceat(of_bins, self.starts, axis=0)
 
@@ -170,7 +170,8 @@ def fit_steps(source: LinearSource, directions: Int8Array | None) -> Float64Arra
     functions = _functions(source.edges, source.bin_counts)
     weights = np.zeros((source.edges.n_features, 3))
     free = np.ones(weights.shape, np.bool_)
-    mean_length = int(source.bin_counts[0].sum()) / source.n_queries
+    of_first = source.bin_counts[: int(source.edges.bin_offsets[1])]  # each document is in one of them
+    mean_length = int(of_first.sum()) / source.n_queries
     while True:
         weights = _fit(source, functions, weights, free, L2 * mean_length)
         wrong = np.zeros_like(free) if directions is None else weights * directions[:, None] < 0.0
@@ -186,7 +187,7 @@ def _functions(edges: BinEdges, bin_counts: Int64Array) -> _Functions:
     widths, starts = np.diff(edges.bin_offsets), edges.bin_offsets[:-1]
     feature = np.repeat(np.arange(edges.n_features), widths)
     place = np.arange(edges.n_bins) - starts[feature]
-    counts = bin_counts[feature, place]
+    counts = bin_counts
     is_number = place < edges.missing_bins[feature]
     values = np.zeros((edges.n_bins, 3))
     values[is_number, 0] = _middles(edges)
@@ -369,16 +370,14 @@ def step_trees(steps: Float64Array, source: LinearSource, room: Room) -> list[Gr
     """
     edges, counts = source.edges, source.bin_counts
     starts = edges.bin_offsets[:-1]
-    feature = np.repeat(np.arange(edges.n_features), np.diff(edges.bin_offsets))
-    place = np.arange(edges.n_bins) - starts[feature]
-    spread = np.add.reduceat(steps * steps * counts[feature, place], starts)
+    spread = np.add.reduceat(steps * steps * counts, starts)
     most_spread = np.sort(np.argsort(-spread, kind="stable")[: min(room)])
     cuts: dict[int, list[int]] = {}
 
     def push(feature: int, first: int, stop: int) -> None:
         """Put adjacent bins on the heap, if a cut of them gains."""
-        values = steps[starts[feature] + first : starts[feature] + stop]
-        gain, n_before = _best_cut(values, counts[feature, first:stop])
+        of_segment = slice(starts[feature] + first, starts[feature] + stop)
+        gain, n_before = _best_cut(steps[of_segment], counts[of_segment])
         if gain > 0.0:
             heapq.heappush(heap, _Segment(-gain, feature, first, stop, first + n_before))
 
@@ -416,12 +415,13 @@ def _step_tree(feature: int, cuts: list[int], steps: Float64Array, source: Linea
     """
     edges = source.edges
     n_numbers = int(edges.missing_bins[feature])
-    counts = source.bin_counts[feature]
+    counts = source.bin_counts[edges.bin_offsets[feature] :]
     ends = list(zip([0, *cuts], [*cuts, n_numbers], strict=True))
     documents = np.array([counts[a:b].sum() for a, b in ends], np.int64)
     means = [float((steps[a:b] * counts[a:b]).sum() / counts[a:b].sum()) for a, b in ends]
     values = np.clip(means, [steps[a:b].min() for a, b in ends], [steps[a:b].max() for a, b in ends]) + 0.0
     of_missing = int(np.abs(values).argmin())
+    n_missing = int(counts[n_numbers]) if edges.has_missing[feature] else 0
     nodes: list[tuple[int, int, int]] = []  # the leaves of each: first, first of the right child, stop
     children: list[list[int]] = []
 
@@ -445,7 +445,7 @@ def _step_tree(feature: int, cuts: list[int], steps: Float64Array, source: Linea
         right=np.array([right for _, right in children], np.int32),
         leaf_values=values,
         split_gains=np.array([_gain(values * documents, documents, *node) for node in nodes]),
-        leaf_documents=documents + (np.arange(len(ends)) == of_missing) * counts[n_numbers],
+        leaf_documents=documents + (np.arange(len(ends)) == of_missing) * n_missing,
     )
     return GrownTree(tree, np.full(len(nodes), feature, np.int32), splits, [])
 

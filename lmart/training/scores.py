@@ -17,6 +17,7 @@ from lmart.data.dataset import Judged
 from lmart.data.metadata import NO_METADATA, Metadata
 from lmart.kernels.scoring.score_spread import sum_query_squares
 from lmart.kernels.scoring.tree_walk import BinnedTree, walk_bins
+from lmart.kernels.trees.row_bins import RowBins, walk_row_bins
 from lmart.measures import Evaluator
 from lmart.measures.judgments import Judgments
 from lmart.scoring.ensemble import Ensemble
@@ -148,24 +149,31 @@ class LocalTrainingScores(LocalScores):
 
     def add(self, grown: GrownTree) -> None:
         """Add the leaf values of a tree to the scores of its documents."""
-        self._add(grown, self._binned.bins)
+        binned, pieces = self._binned, chunks(len(self.scores), CHUNK)
+        edges, tree = binned.edges, _binned_tree(grown, binned.edges)
+        if edges.in_rows.any():
+            rows = RowBins(binned.row_offsets, binned.other_bins, edges.bin_offsets, binned.most_frequent_bins)
+            self._pool.run(walk_row_bins, [(rows, tree, a, b, self.scores) for a, b in pieces])
+        else:
+            self._pool.run(walk_bins, [(binned.bins, tree, a, b, self.scores) for a, b in pieces])
 
     def score_as_model(self, trees: Sequence[GrownTree]) -> None:
         """Set the scores to those by these trees, with the bins that the model gives the documents."""
-        view = self._as_model
+        view, binned = self._as_model, self._binned
         if view is None or not view.bins:
             return
-        bins = self._binned.bins.copy()
-        for feature, of_model in view.bins.items():
-            bins[feature] = of_model
         self.scores = np.zeros(len(self.scores)) if view.start is None else view.start.copy()
+        rows, pieces = np.arange(len(self.scores), dtype=np.int32), chunks(len(self.scores), CHUNK)
         for grown in trees:
-            self._add(grown, bins)
-
-    def _add(self, grown: GrownTree, bins: UInt8Array) -> None:
-        tree = _binned_tree(grown, self._binned.edges)
-        pieces = chunks(len(self.scores), CHUNK)
-        self._pool.run(walk_bins, [(bins, tree, a, b, self.scores) for a, b in pieces])
+            features, places = np.unique(grown.split_features, return_inverse=True)
+            bins = np.empty((len(features), len(rows)), np.uint8)
+            for place, feature in enumerate(features.tolist()):
+                of_model = view.bins.get(feature)
+                bins[place] = binned.bins_of_rows(feature, rows, self._pool) if of_model is None else of_model
+            tree = _binned_tree(grown, binned.edges)._replace(
+                split_features=places.astype(np.int32), missing_bins=binned.edges.missing_bins[features]
+            )
+            self._pool.run(walk_bins, [(bins, tree, a, b, self.scores) for a, b in pieces])
 
 
 class LocalValidationScores(LocalScores):
@@ -203,6 +211,10 @@ class LocalValidationScores(LocalScores):
             calls.append((bins, binned_tree, 0, n, self.scores[start : start + n]))
             start += n
         self._pool.run(walk_bins, calls)
+        if coded.rows is not None:
+            rows = RowBins(*coded.rows, self._edges.code_starts, self._edges.absent_bins)
+            pieces = chunks(len(self.scores), CHUNK)
+            self._pool.run(walk_row_bins, [(rows, binned_tree, a, b, self.scores) for a, b in pieces])
         if len(exact):
             one_tree = Scorer(replace(self._model, trees=(tree,)))
             self.scores[coded.infinite_docs] = exact + one_tree.score(coded.infinite, coded.columns, self._pool)

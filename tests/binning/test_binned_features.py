@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_thresholds_split_the_raw_values_as_the_bins_do(column: list[float], max
             map(math.isnan, column)
         )
         return
-    codes = code_features(data, edges, POOL)[0]
+    codes = code_features(data, edges, POOL).columns[0]
     n_cuts = int(edges.missing_bins[0]) - 1 + bool(edges.has_missing[0])
     for code in range(n_cuts):
         threshold = edges.threshold(0, code)
@@ -69,7 +70,7 @@ def test_absent_is_zero_or_missing_and_nan_is_always_missing() -> None:
     data = sparse(rows, 1)
     for absent, expected in (("zero", [2, 1, 0, 3, 1]), ("missing", [2, 3, 0, 3, 1])):
         edges = edges_of(data, absent)
-        assert code_features(data, edges, POOL).tolist() == [expected]
+        assert code_features(data, edges, POOL).columns.tolist() == [expected]
         assert edges.has_missing.tolist() == [True]
 
 
@@ -118,7 +119,58 @@ def test_both_layouts_hold_the_same_codes(threads: int) -> None:
         own = binned.bins[:, row].astype(int)
         expected = [int(offsets[f]) + c for f, c in enumerate(own) if c != binned.most_frequent_bins[f]]
         assert listed == expected
-    assert binned.bin_counts.sum(axis=1).tolist() == [data.n_documents] * binned.edges.n_features
+    sums = np.add.reduceat(binned.bin_counts, offsets[:-1])
+    assert sums.tolist() == [data.n_documents] * binned.edges.n_features
+
+
+def wide_dataset(seed: int, n_queries: int = 40) -> RankingDataset:
+    """Return rows of 3 features that most rows have, and about 5 of 400 others, of numbers and missing values."""
+    rng, sizes = np.random.default_rng(seed), np.full(n_queries, 8)
+    n = int(sizes.sum())
+    usual = [np.flatnonzero(rng.random(3) < 0.8) for _ in range(n)]
+    own = [np.unique([*some, *(3 + (400 ** rng.random(5)).astype(int))]) for some in usual]
+    columns = np.concatenate(own).astype(np.int32)
+    values = rng.choice([0.0, 1.0, -1.0, 2.5, math.nan], len(columns))
+    labels = np.array([math.fsum(cells) % 3 // 1 for cells in own])
+    rows = SparseRows(np.cumsum([0, *map(len, own)]), columns, values)
+    ids = [str(query) for query in range(n_queries)]
+    return RankingDataset(rows, np.arange(1, 404) * 7, labels, np.concatenate([[0], np.cumsum(sizes)]), ids)
+
+
+@pytest.mark.parametrize("absent", ["zero", "missing"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_layout_by_rows_is_that_of_columns(absent: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = wide_dataset(4)
+    with WorkerPool(threads) as pool:
+        by_rows = bin_dataset(data, 255, absent, 3, 0, pool).features
+        monkeypatch.setattr("lmart.binning.edges.WIDE", 1 << 40)
+        by_columns = bin_dataset(data, 255, absent, 3, 0, pool).features
+    assert by_rows.edges.in_rows.any() and not by_rows.edges.in_rows.all() and not by_columns.edges.in_rows.any()
+    assert len(by_columns.bins) == by_columns.edges.n_features > len(by_rows.bins) > 0
+    for name in ("bin_counts", "most_frequent_bins", "row_offsets", "other_bins"):
+        assert getattr(by_rows, name).tolist() == getattr(by_columns, name).tolist(), name
+    documents = np.arange(0, data.n_documents, 3, dtype=np.int32)
+    for f in range(by_rows.edges.n_features):
+        found = by_rows.bins_of_rows(f, documents)
+        assert found[documents].tolist() == by_columns.bins[f][documents].tolist()
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"trees": 6, "rankers": 1, "min_docs": 3, "early_stop": 2},
+        {"trees": 8, "rankers": 4, "min_docs": 2, "linear": 0.4, "sample": 0.6},
+        {"trees": 4, "tree": "oblivious", "absent": "missing", "min_docs": 4, "features": 0.5},
+        {"trees": 4, "rankers": 1, "monotone": "7:+1,35:-1", "min_docs": 2},
+    ],
+)
+def test_models_of_wide_data_are_those_of_columns(chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, found = TrainSettings(**chosen), []
+    for wide in (8, 1 << 40):
+        monkeypatch.setattr("lmart.binning.edges.WIDE", wide)
+        result = train(wide_dataset(4), [wide_dataset(5, 20)], settings, POOL)
+        found.append((model_to_json(result.ensemble), result.validation, result.scores.tolist()))
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

@@ -71,6 +71,9 @@ train --data train.svm --folds 3 --trees 6 --early-stop 2 --oof oof.txt --out m.
 train --data train.svm --folds 3 --tune-trials 2 --trees 4 --out m.json
 train --data train.svm --valid vali.svm --metric {measure} --trees 3 --rankers 1 --weights weights.txt --out m.json
 train --data named.csv --valid named.tsv --trees 4 --out m.json
+train --data wide.svm --valid wide.svm --early-stop 2 --trees 4 --rankers 1 --out m.json
+train --data wide.svm --trees 3 --rankers 1 --absent missing --features 0.5 --sample 0.5 --linear 0.4 --out m.json
+train --data rare.svm --valid rare.svm --min-docs 1 --trees 2 --rankers 1 --linear 0.4 --out m.json
 train --data large.svm --trees 2 --rankers 1 --out m.json
 train --data large.svm --trees 2 --rankers 1 --sample 0.3 --out m.json
 predict --model model.json --data test.svm --format {form}
@@ -138,6 +141,14 @@ def write_files(folder: Path) -> None:
         "label,qid,length,score,is_new,tiny,docid\n" + "".join(f"{row}\n" for row in rows)
     )
     (folder / "quoted.csv").write_text('label,qid,"a,b"\n1,q,"2.5"\n0,q,-3\n')
+    wide = [
+        f"{i % 5 % 3} qid:{i // 8} 1:{i % 11} "
+        + " ".join(f"{2 + k * 50 + (i * (k + 7) + i // 9) % 50}:{1 + k % 2}" for k in range(6))
+        for i in range(2400)
+    ]
+    (folder / "wide.svm").write_text("".join(f"{line}\n" for line in wide))
+    rare = [f"{i % 5 % 3} qid:{i // 8} " + " ".join(f"{1 + i * 40 + k}:1" for k in range(40)) for i in range(1000)]
+    (folder / "rare.svm").write_text("".join(f"{line}\n" for line in rare))  # more than 65,536 bins
     cells = " ".join(f"{k}:{{{k}}}" for k in range(4))
     large = [
         f"{i % 7 % 3} qid:{i // 700} " + cells.format(i % 3, i % 17, i * 7 % 1009 / 8, i % 400) for i in range(201_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 
@@ -125,3 +126,16 @@ def oblivious_leaves(
             grown += sides if heavy and min(map(len, sides)) >= max(1, min_docs) else [rows]
         leaves = grown
     return {frozenset(rows) for rows in leaves}, closest
+
+
+def bins_of_row(cells: dict[int, float], edges: Sequence[Sequence[float]], absent: Sequence[int]) -> list[int]:
+    """The bin of a row in each feature; a missing value has the bin after those of numbers."""
+    found = list(absent)
+    for f, x in cells.items():
+        found[f] = len(edges[f]) + 1 if math.isnan(x) else bin_of(x, edges[f])
+    return found
+
+
+def other_places(bins: Sequence[int], usual: Sequence[int], widths: Sequence[int]) -> list[int]:
+    """The places of a row's bins that are not the usual ones, all features' bins end to end."""
+    return [sum(widths[:f]) + own for f, own in enumerate(bins) if own != usual[f]]

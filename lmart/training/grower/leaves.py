@@ -18,6 +18,7 @@ from lmart.threads import WorkerPool, chunks
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
 MOST_NARROWED = 0.75  # share of bins up to which copying them pays
+COUNTED = 4_096  # documents whose bins are looked up at a time, where only the first few may be needed
 MERGED = 32_768  # bins in one piece of work when histograms of workers are added
 
 
@@ -116,7 +117,8 @@ class RowNarrowing:
         documents : int32[k], rows, ascending
         """
         binned = self._binned
-        in_feature = binned.n_documents - binned.bin_counts.max(axis=1)  # other bins
+        most = binned.bin_counts[binned.edges.bin_offsets[:-1] + binned.most_frequent_bins]
+        in_feature = binned.n_documents - most  # other bins
         if in_feature[allowed].sum() > MOST_NARROWED * in_feature.sum():
             return None
         if self._buffers is None:
@@ -190,32 +192,44 @@ class LocalLeaves:
     def count_children(self, leaf: int, split: Split, enough: int) -> tuple[int, int]:
         """Return the documents on each side of a split, counted until both are enough."""
         n_left = n_right = 0
-        bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
+        missing_bin = int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
-            documents = partition.of(leaf)
-            n_left, n_right = row_partition.count_children(
-                bins, split.bin, missing_bin, split.missing_left, documents, enough, n_left, n_right
-            )
+            of_leaf = partition.of(leaf)
+            for start, stop in self._pieces(split.feature, len(of_leaf)):
+                documents = of_leaf[start:stop]
+                bins = self._binned.bins_of_rows(split.feature, documents)
+                n_left, n_right = row_partition.count_children(
+                    bins, split.bin, missing_bin, split.missing_left, documents, enough, n_left, n_right
+                )
+                if min(n_left, n_right) >= enough:
+                    break
         return n_left, n_right
+
+    def _pieces(self, feature: int, n: int) -> list[tuple[int, int]]:
+        """Return ranges of n documents whose bins in a feature are looked up at a time: all where it has a column."""
+        return chunks(n, max(1, n) if self._binned.places[feature] >= 0 else COUNTED)
 
     def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         return [self._bin_counts(*leaf_feature) for leaf_feature in leaf_features]
 
     def _bin_counts(self, leaf: int, feature: int) -> Int64Array:
-        if leaf == 0 and self.n_documents(0) == self._binned.n_documents:
-            whole: Int64Array = self._binned.bin_counts[feature]
-            return whole
-        counts = np.zeros(256, np.int64)
+        binned, counts = self._binned, np.zeros(256, np.int64)
+        if leaf == 0 and self.n_documents(0) == binned.n_documents:
+            first, last = binned.edges.bin_offsets[feature : feature + 2].tolist()
+            counts[: last - first] = binned.bin_counts[first:last]
+            return counts
         for partition in self.partitions:
             documents = partition.of(leaf)
-            row_partition.count_leaf_bins(self._binned.bins[feature], documents, 0, len(documents), counts)
+            bins = binned.bins_of_rows(feature, documents)
+            row_partition.count_leaf_bins(bins, documents, 0, len(documents), counts)
         return counts
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
         """Give the documents of a leaf to the new leaves `left` and `right`."""
-        bins, missing_bin = self._binned.bins[split.feature], int(self._binned.edges.missing_bins[split.feature])
+        missing_bin = int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
+            bins = self._binned.bins_of_rows(split.feature, partition.of(leaf), pool)
             partition.split(leaf, left, right, bins, split, missing_bin, pool)
         for child in (left, right):
             bounds = [partition.bounds[child] for partition in self.partitions]

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVarTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Int8Array, Int32Array, Int64Array
+from lmart.binning.binned_features import ONE_THREAD
 from lmart.binning.edges import BinEdges
 from lmart.kernels.trees.split_gain import Split, SplitSearch
 from lmart.scoring.ensemble import Tree
@@ -25,7 +26,6 @@ LOW_HALF = 0xFFFFFFFF  # mask of a packed sum: the sum of hessians
 HISTOGRAM_MEMORY = 512 << 20  # bytes of histograms of leaves, where there are more than the fewest
 FEWEST_HISTOGRAMS = 8
 SHARED = 65_536  # least documents of a leaf that all workers process together; smaller leaves get one worker each
-ONE_THREAD = WorkerPool(1)  # without workers, so it serves many callers at a time
 
 
 class Units(NamedTuple):
