@@ -9,11 +9,10 @@ All that is public stands below by name; what PACKAGE CONTENTS lists besides `lm
 
 from __future__ import annotations
 
-from lmart.errors import ArrayError, DataError, LmartError, ModelError, OutputError, SettingsError
-
-TYPE_CHECKING = False  # not from typing: an interrupt that comes before `run` is met with a traceback
+TYPE_CHECKING = False  # nothing is imported here: an interrupt that comes before `run` is met with a traceback
 if TYPE_CHECKING:
     from lmart.data.python_dataset import Dataset
+    from lmart.errors import ArrayError, DataError, LmartError, ModelError, OutputError, SettingsError
     from lmart.evaluation import Comparisons, Evaluation, compare, evaluate
     from lmart.interface.arguments import Settings
     from lmart.interface.reading import read
@@ -54,8 +53,14 @@ __all__ = [
     "tune",
 ]
 
-# What needs NumPy or Numba, which take a third of a second to import; `lmart --help` does not.
+# NumPy and Numba take a third of a second to import; `lmart --help` does without.
 _LATER = {
+    "ArrayError": "errors",
+    "DataError": "errors",
+    "LmartError": "errors",
+    "ModelError": "errors",
+    "OutputError": "errors",
+    "SettingsError": "errors",
     "Comparisons": "evaluation",
     "CrossValidation": "training.cross_validation",
     "Dataset": "data.python_dataset",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
+
+_signals = __import__("_signal")  # what `signal` gives names of its own, for which it imports much more
 
 
 def run() -> None:
     """Run the command line; the entry point of the `lmart` script. Ends the process."""
     # Imported in here, and little above: until `prepare`, Python answers an interrupt with a traceback.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(128 + number))
+    if _signals.getsignal(_signals.SIGINT) is _signals.default_int_handler:
+        _signals.signal(_signals.SIGINT, lambda number, frame: os._exit(128 + number))
     # lmart needs no BLAS. OpenBLAS, which NumPy loads, would start a thread for each processor, and where none can be
     # started it writes to standard error and sends us an interrupt. (OMP_NUM_THREADS would also slow down pyarrow.)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

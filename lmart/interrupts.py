@@ -11,6 +11,8 @@ from types import FrameType
 
 LOADING = "llvmlite.binding.executionengine"  # what calls back while machine code is loaded
 IMPORTING = "<frozen importlib._bootstrap>"
+OUTPUTS = "lmart.streams.outputs"
+NAMING = ("_rename_all", "_replace_all")  # functions there, which give several files their names
 LATER = 0.01  # seconds
 
 
@@ -18,12 +20,13 @@ def must_wait(frame: FrameType | None) -> bool:
     """Return whether an interrupt must not raise here: the rest would be left half done, and crash or mislead.
 
     So it is while machine code is loaded, and while another package is imported: its C code may not expect an
-    exception, and what it makes of it looks like a damaged installation.
+    exception, and what it makes of it looks like a damaged installation. So it is too while the outputs of a run get
+    their names: some would be of this run, and others of an older one.
     """
     importing: bool | None = None  # until a frame tells
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))
-        if name == LOADING:
+        if name == LOADING or (name == OUTPUTS and frame.f_code.co_name in NAMING):
             return True
         if importing is None and (frame.f_code.co_filename == IMPORTING or name.partition(".")[0] == "lmart"):
             importing = frame.f_code.co_filename == IMPORTING

@@ -265,6 +265,7 @@ def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
 
 
 def _rename_all(outputs: Sequence[AtomicOutput]) -> None:
+    """Rename finished files; interrupts wait meanwhile, by the name of this function: see `lmart.interrupts`."""
     for place, output in enumerate(outputs):
         try:
             output._rename()
@@ -405,6 +406,7 @@ def put_in_place(files: Sequence[StagedFile]) -> None:
 
 
 def _replace_all(files: Sequence[StagedFile]) -> None:
+    """Rename finished files; interrupts wait meanwhile, as in `_rename_all`."""
     for place, file in enumerate(files):
         try:
             os.replace(file.temporary, file.target)

@@ -128,3 +128,10 @@ def test_an_archive_runs_as_the_program_and_keeps_its_machine_code(tmp_path: Pat
     assert (
         "__lmart_complete" in subprocess.run(printed, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     )
+
+
+def test_next_to_nothing_is_loaded_before_interrupts_are_answered() -> None:
+    """Until `run` is called, Python answers an interrupt with a traceback."""
+    program = "import sys; before = set(sys.modules); import lmart.__main__; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["__future__", "lmart", "lmart.__main__"]

@@ -187,6 +187,34 @@ def test_outputs_of_two_runs_at_once_are_those_of_one(
     assert {(tmp_path / name).read_text() for name in ("model", "report")} == {"second"}
 
 
+def test_a_signal_between_two_names_waits_for_the_second(way: str, tmp_path: Path) -> None:
+    program = f"""
+import os, signal, sys
+from lmart.cli import signals
+from lmart.streams import AtomicOutputs, temporaries
+if {way != "without a name"}:
+    temporaries._can_be_named_later = lambda target: False
+signals.prepare()
+real = os.replace
+def replace(source, target):
+    real(source, target)
+    os.kill(os.getpid(), signal.SIGTERM)
+os.replace = replace
+try:
+    with AtomicOutputs() as outputs:
+        for name in ("a", "b"):
+            outputs.open(name).write("new")
+    while True:
+        signal.pause()
+except signals.Stopped as stopped:
+    sys.exit(stopped.signal_number)
+"""
+    (tmp_path / "a").write_text("old")
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (signal.SIGTERM, b"")
+    assert [(tmp_path / name).read_text() for name in names_in(tmp_path)] == ["new", "new"]
+
+
 def test_a_folder_that_a_stopped_process_has_locked_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

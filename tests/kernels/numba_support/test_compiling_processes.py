@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 
 import pytest
+from helpers.waiting import wait_until
 
 from lmart.kernels.numba_support.compiling_processes import CompilingProcesses
 
@@ -33,13 +33,11 @@ def test_a_claim_is_waited_for_and_ends_with_its_process(processes: CompilingPro
     def work(number: int) -> None:
         assert processes.claim(NAMES[0], wait=False)
         ready.touch()
-        while not goes_on.exists():
-            time.sleep(0.01)
+        wait_until(goes_on.exists)
         ready.unlink()  # and ends without a release
 
     assert processes.start(1, lock_file(tmp_path), work)
-    while not ready.exists():
-        time.sleep(0.01)
+    wait_until(ready.exists)
     assert processes.are_there()
     assert not processes.claim(NAMES[0], wait=False)
     assert processes.claim(NAMES[1], wait=False)
@@ -58,8 +56,7 @@ def test_a_release_lets_others_go_on(processes: CompilingProcesses, tmp_path: Pa
         signal.pause()
 
     assert processes.start(1, lock_file(tmp_path), work)
-    while not got.exists():
-        time.sleep(0.01)
+    wait_until(got.exists)
     assert processes.claim(NAMES[0], wait=False)
 
 

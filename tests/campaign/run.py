@@ -1,0 +1,104 @@
+"""Attack lmart in many ways for as long as asked, and print a table of what was tried, what held and what broke.
+
+    nice python tests/campaign/run.py [--minutes 60] [--seed 0] [--parts NAME ...]
+
+Each part gets the share of the time that PARTS says. Parts that need what is not there (a C compiler, root, the
+package distributed) are left out by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "bench")]
+
+from campaign.commands import prepare  # noqa: E402
+from campaign.harness import Tally  # noqa: E402
+
+PARTS = {
+    "failing_calls": 25,
+    "random_kills": 10,
+    "disks": 3,
+    "changing_inputs": 8,
+    "hostile_models": 15,
+    "hostile_checkpoints": 8,
+    "hostile_texts": 15,
+    "hostile_options": 8,
+    "cold_starts": 6,
+    "repeated": 5,
+    "surroundings": 8,
+    "exploding": 6,
+}
+PRELOADED = "LMART_CAMPAIGN_SHIM"
+
+
+def with_shim(folder: Path) -> None:
+    """Start this program anew with the shim in it, where it can be compiled; else go on without."""
+    if PRELOADED in os.environ:
+        os.environ.pop("LD_PRELOAD", None)
+        return
+    shim = folder / "shim.so"
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    for name in (compiler, "cc"):
+        command = [name, "-shared", "-fPIC", "-O1", "-o", str(shim), str(HERE / "shim.c"), "-ldl"]
+        try:
+            compiled = subprocess.run(command, capture_output=True, check=False).returncode == 0
+        except OSError:
+            continue
+        if compiled:
+            os.environ.update({PRELOADED: str(shim), "LD_PRELOAD": str(shim)})
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def table(tallies: Sequence[Tally], seconds: float) -> str:
+    """Return a table of all tallies, with notes below it."""
+    lines = [f"{'':36}{'tried':>10}{'held':>10}{'broke':>7}"]
+    for tally in tallies:
+        broke = sum(tally.broke.values())
+        lines.append(f"{tally.part:36}{tally.tried:>10,}{tally.tried - broke:>10,}{broke:>7,}")
+    for tally in tallies:
+        lines += [f"{tally.part}: {note}" for note in tally.notes]
+        lines += [f"{tally.part}: broke {n} times: {what}" for what, n in tally.broke.items()]
+    return "\n".join([*lines, f"{seconds / 60:.1f} minutes"])
+
+
+def main() -> None:
+    """Run all parts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    asked = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="lmart-campaign-") as held:
+        with_shim(Path(held))
+        folder = Path(held).resolve() / "attacked"
+        folder.mkdir()
+        os.chdir(folder)
+        os.environ.pop("PYTHONUNBUFFERED", None)
+        prepare()
+        tallies: list[Tally] = []
+        whole = sum(PARTS[part] for part in asked.parts)
+        for part in asked.parts:
+            print(f"{part} ...", flush=True)
+            until = time.monotonic() + asked.minutes * 60 * PARTS[part] / whole
+            attack = importlib.import_module(f"campaign.{part}").attack
+            tallies += attack(random.Random(asked.seed), until)
+        print(table(tallies, time.monotonic() - began))
+        os.chdir("/")
+    sys.exit(any(tally.broke for tally in tallies))
+
+
+if __name__ == "__main__":
+    main()
