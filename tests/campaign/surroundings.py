@@ -99,8 +99,10 @@ def _few_processes(name: str, number: int, undisturbed: tuple[bytes, dict[str, b
     os.chmod("..", 0o755)
     for path in Path().iterdir():
         path.chmod(0o666)
-    words = [word for word in COMMANDS[name].words if word not in ("--threads", "1")]
-    ended = attempt([*words, "--threads", "2"] if "--threads" in COMMANDS[name].words else words, before=become_nobody)
+    words = list(COMMANDS[name].words)
+    if "--threads" in words:
+        words[words.index("--threads") + 1] = "2"
+    ended = attempt(words, before=become_nobody)
     os.chmod(".", 0o755)
     tally.add(_judge(ended, name, undisturbed), f"{name}, processes {number}: {ended.said[-400:]!r}")
 
