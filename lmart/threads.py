@@ -6,6 +6,7 @@ sleep: a processor that another program keeps busy slows one chunk, not the whol
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 import queue
@@ -23,6 +24,7 @@ R = TypeVar("R")
 # When callers mostly wait for workers that another program keeps from running, they do without them for a while.
 WAITING = 0.5  # share of the time, averaged over the last few calls
 ALONE = 100  # calls
+LONGEST_BEGINNING = 10.0  # seconds in which a thread begins to run
 
 
 def available_processors() -> int:
@@ -81,18 +83,28 @@ def _cgroup_folders(membership: Path, root: Path) -> Iterable[Path]:
             folder = folder.parent
 
 
-def start_thread(target: Callable[[Unpack[Ts]], object], name: str, *arguments: *Ts) -> bool:
-    """Start a daemon thread that calls `target(*arguments)`; return False when the system allows no further thread."""
+def start_thread(target: Callable[[Unpack[Ts]], object], *arguments: *Ts) -> bool:
+    """Start a daemon thread that calls `target(*arguments)`; return False when the system allows no further thread.
+
+    Not by threading.Thread, which waits for ever for a thread that ends at once because no memory is left for it.
+    """
+    begun, is_decided = threading.Event(), threading.Lock()
+
+    def begin() -> None:
+        begun.set()
+        if is_decided.acquire(blocking=False):
+            target(*arguments)
+
     try:
-        threading.Thread(target=target, args=arguments, name=name, daemon=True).start()
+        _thread.start_new_thread(begin, ())
     except (RuntimeError, MemoryError):  # "can't start new thread"; no memory for its stack
         return False
-    return True
+    return begun.wait(LONGEST_BEGINNING) or not is_decided.acquire(blocking=False)
 
 
 def threads_can_start() -> bool:
     """Return whether the system allows a further thread, for packages that would fail without one."""
-    return start_thread(int, "lmart-probe")
+    return start_thread(int)
 
 
 class _Batch(Generic[R]):
@@ -140,7 +152,7 @@ class WorkerPool:
         self._waiting: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._waited = 0.0
         self._alone = 0
-        while self.threads < threads and start_thread(self._serve, "lmart-worker"):
+        while self.threads < threads and start_thread(self._serve):
             self.threads += 1
 
     def _serve(self) -> None:

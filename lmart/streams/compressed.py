@@ -41,7 +41,7 @@ class DecompressedInput:
         if kind == "zstd":
             zstandard(DataError, self.path)
         self._decompressed = gunzip(raw) if kind == "gzip" else unzstd(raw)
-        self._has_thread = start_thread(self._work, "lmart-decompress")
+        self._has_thread = start_thread(self._work)
 
     @property
     def progress(self) -> float:
