@@ -13,7 +13,7 @@ from campaign.commands import COMMANDS, OLD, clear, wanted
 from campaign.harness import Ended, Tally, attempt, outputs_wrong
 
 SIZES = (16, 24, 64)  # KiB of a small disk
-LARGEST_FILES = (0, 100, 4096, 20_000)  # bytes
+LARGEST_FILES = (0, 1000, 4096, 20_000)  # bytes, also of what is printed
 
 
 def attack(chance: random.Random, until: float) -> list[Tally]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -42,6 +43,8 @@ LIMITS: tuple[tuple[str, int, int], ...] = (
     ("pending signals", resource.RLIMIT_SIGPENDING, 0),
 )
 NOBODY = 65534
+# What Python says of a thread for whose first frame there is no memory; lmart goes on without it.
+OF_A_THREAD = re.compile(r"Exception ignored in sys\.unraisablehook: .*\nMemoryError\n")
 
 
 def attack(chance: random.Random, until: float) -> list[Tally]:
@@ -82,6 +85,7 @@ def _limited(name: str, limit: tuple[str, int, int], undisturbed: tuple[bytes, d
     what, kind, number = limit
     clear()
     ended = attempt(COMMANDS[name].words, before=lambda: resource.setrlimit(kind, (number, number)))
+    ended = ended._replace(said=OF_A_THREAD.sub("", ended.said))
     tally.add(_judge(ended, name, undisturbed), f"{name}, {what} {number}: {ended.said[-400:]!r}")
 
 
