@@ -10,9 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.training_progress import FoldProgress, TrialProgress, of_each_ranker
+from lmart.cli.terminal.training_progress import FoldProgress, TrialProgress
 from lmart.cli.train_request import SelectionOptions, searched
 from lmart.errors import counted
+from lmart.reports import narration
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.settings.train_settings import TrainSettings
 from lmart.training import remarks
@@ -117,16 +118,10 @@ def _cross_validate(
         console.notice(f"the initial scores alone: {settings.measure} {result.start:.6f} over {n_folds} folds")
         if not result.trees:
             console.warning("no round is better than the initial scores alone, so the model will hold no tree")
-    console.notice(
-        f"{n_folds} folds: {settings.measure} {result.mean:.6f} with {counted(result.trees, 'tree')}, which were "
-        "chosen on the same queries; only other data tells how good the model is"
-    )
-    if not result.stopped and len(result.curve) == settings.rounds:
-        mean = f"mean {settings.measure} over folds"
-        grown = len(result.curve)
-        remark = remarks.unfinished(result.rounds, grown, settings.patience or 0, mean, of_each_ranker(settings))
-        if remark is not None:
-            console.notice(remark)
+    console.notice(narration.crossed(result, settings))
+    remark = remarks.after_folds(result, settings)
+    if remark is not None:
+        console.notice(remark)
     return result
 
 

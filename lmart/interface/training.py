@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from typing import Any, Unpack
@@ -28,6 +27,7 @@ from lmart.interface.arguments import (
 )
 from lmart.interface.folds import check_folds, folds_of
 from lmart.interface.signatures import listing_settings
+from lmart.interface.verbose import Telling
 from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
 from lmart.reports.run_report import RunRecord, folds_entry, read_report, refit_entries, run_entries
@@ -49,7 +49,6 @@ from lmart.training.train_result import TrainResult
 _METADATA = ("weights", "init_scores", "positions")
 _OF_ARRAYS = ("group", "feature_names")
 OF_DATA = (*_METADATA, *_OF_ARRAYS)
-PROGRESS_SECONDS = 1.0  # between lines of progress
 
 
 @listing_settings(TrainArguments)
@@ -73,7 +72,8 @@ def train(
             `refit` (True: train once more at the end on X and `valid` together, with the trees of the first training,
             whose measures `history` has);
             `threads` (None: all that this process may use; the result never depends on it), `callback` (called after
-            each round with a RoundReport), and `verbose` (True: progress on standard error).
+            each round with a RoundReport), and `verbose` (True: what the command line tells, on standard error, and
+            in a notebook a bar).
 
     TypeError for a setting that does not exist, with the one that may be meant; SettingsError for a value that is not
     allowed; ArrayError and DataError, which name the row, for data that cannot be used. UserWarnings say what may be
@@ -112,7 +112,9 @@ def train(
             prepared = prepare(*previous, chosen, "absent" in names)
             messages += prepared.warnings
             chosen, previous = prepared.settings, (prepared.model, previous[1])
-        model = _fit(_Inputs(train_set, sets, previous), chosen, run, pool, messages)
+        telling = Telling(run.verbose)
+        with telling.compiling():
+            model = _fit(_Inputs(train_set, sets, previous), chosen, run, pool, messages, telling)
     for text in messages:
         warn(text)
     return model
@@ -180,7 +182,9 @@ def _model_before(model: object) -> tuple[Ensemble, str] | None:
     raise ArrayError(f"continue_from is a {type(model).__name__}; give a lmart.Model, or the file of one")
 
 
-def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, messages: list[str]) -> Model:
+def _fit(
+    inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, messages: list[str], telling: Telling
+) -> Model:
     """Return the model; add to the messages what to warn of."""
     train_set, sets = inputs.train_set, inputs.valid
     began = time.perf_counter()
@@ -203,6 +207,8 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
         continuation = _continuation(*inputs.previous, scorer, every, run, pool, messages)
     metadata, read = training_metadata(train_set), time.perf_counter()
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
+    telling.valid = sources
+    telling.read(binned, settings, resolved)
     together = None
     if run.refit:
         of_sets = [in_memory(*given, run.allow_inf, judged) for given in zip(sets, sources, strict=True)]
@@ -212,20 +218,22 @@ def _fit(inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, m
         with record.timed("choosing"):
             crossed = _cross_validate(train_set, resolved, run, pool)
         messages += crossed.warnings
+        telling.folds(crossed, resolved)
         resolved = resolve(replace(resolved.recorded, trees=crossed.trees, early_stop=0), resolved.facts)
     of_valid = [validation_metadata(valid_set) for valid_set in sets]
     training = TrainingRun(binned, coded, resolved, pool, metadata, of_valid, continuation)
     messages += [text for text in training.warnings if text not in messages]
-    of_data = remarks.before_training(training, binned, metadata.weights is not None)
-    messages += [remark.text for remark in of_data if remark.is_warning]
-    result = _boost(training, run, record)
+    telling.start(training, metadata.init_scores is not None)
+    messages += telling.remarks(remarks.before_training(training, binned, metadata.weights is not None))
+    result = _boost(training, run.callback, record, telling)
     again = None if together is None else settings_of_refit(training.settings, result)
     refitted = None
     if together is not None and again is not None:
         with record.timed("refitting"):
-            refitted = _boost(TrainingRun(together, [], again, pool), replace(run, callback=None), RunRecord())
+            refitted = _boost(TrainingRun(together, [], again, pool), None, RunRecord(), Telling(verbose=False))
     after = remarks.after_training(result, training.settings, binned.n_features, training.can_learn)
-    messages += [remark.text for remark in after if remark.is_warning]
+    messages += telling.remarks(after)
+    telling.trained(result)
     files = {"data": [judged.source], "validation": [judged_set.source for judged_set in every[1:]]}
     continued = None
     if inputs.previous is not None:
@@ -272,15 +280,18 @@ def _continuation(
     return made
 
 
-def _boost(training: TrainingRun, run: Run, record: RunRecord) -> TrainResult:
+def _boost(
+    training: TrainingRun, callback: Callable[[RoundReport], object] | None, record: RunRecord, telling: Telling
+) -> TrainResult:
     """Grow all trees, and record the rounds."""
-    settings = training.settings
-    verbose = VerboseProgress(settings) if run.verbose else None
+    progress = telling.rounds(training)
     for report in training.rounds():
         record.add(report, in_detail=True)
-        for listener in (run.callback, verbose):
+        for listener in (callback, progress):
             if listener is not None:
                 listener(report)
+    if progress is not None:
+        progress.close()
     return training.finish()
 
 
@@ -291,25 +302,3 @@ def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: b
         if strict:
             raise DataError(f"{fault}; give the files the same columns, or do without strict=True", path)
         yield f"{input_name(path)}: {fault}; counted as {counted_as}"
-
-
-class VerboseProgress:
-    """Writes a line to standard error about once a second, and after the last round of each ranker."""
-
-    def __init__(self, settings: ResolvedSettings) -> None:
-        self._settings = settings
-        self._shown = time.monotonic()
-
-    def __call__(self, report: RoundReport) -> None:
-        """Show a round, if the last one shown is old enough."""
-        settings = self._settings
-        total = settings.rankers[report.ranker - 1].trees
-        now = time.monotonic()
-        if now - self._shown < PROGRESS_SECONDS and report.round < total:
-            return
-        self._shown = now
-        several = f"ranker {report.ranker} of {len(settings.rankers)}, " if len(settings.rankers) > 1 else ""
-        measured = report.validation or (report.measure_training(),)
-        values = ", ".join("n/a" if value is None else f"{value:.6f}" for value in measured)
-        where = "valid" if report.validation else "training"
-        print(f"lmart: {several}{report.round}/{total} trees, {settings.measure} {values} on {where}", file=sys.stderr)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lmart.settings import TrainSettings
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
     from lmart.training.continuation import Continuation, Difference
+    from lmart.training.cross_validation import CrossValidation
     from lmart.training.measured import Measures
     from lmart.training.rankers import RoundReport
     from lmart.training.train_result import TrainResult
@@ -57,6 +58,15 @@ def _describe_ranker(settings: RankerSettings) -> str:
     form = "" if tree.form.is_usual else f"{tree.form.name} trees of "
     features = f" and {settings.feature_rate:.3g} of the features" if settings.feature_rate < 1 else ""
     return f"{settings.objective.name} with {form}{counted(tree.max_leaves, 'leaf', 'leaves')}{features}"
+
+
+def crossed(found: CrossValidation, settings: ResolvedSettings) -> str:
+    """Return what folds found."""
+    trees = counted(found.trees, "tree")
+    return (
+        f"{len(found.folds)} folds: {settings.measure} {found.mean:.6f} with {trees}, which were chosen on the same "
+        "queries; only other data tells how good the model is"
+    )
 
 
 def continuing(continuation: Continuation, differences: Sequence[Difference]) -> str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lmart.data.dataset import DataSize
     from lmart.settings.resolved import ResolvedSettings
     from lmart.training.boosting import BoostingRun
+    from lmart.training.cross_validation import CrossValidation
     from lmart.training.train_result import TrainResult
 
 
@@ -114,6 +115,20 @@ def _rankers_without_trees(result: TrainResult, settings: ResolvedSettings) -> I
 def _consequence(continues: bool) -> str:
     """Return what follows when nothing is learned."""
     return "no tree is added to the model" if continues else "every score will be 0"
+
+
+def after_folds(found: CrossValidation, settings: ResolvedSettings) -> str | None:
+    """Return a line when folds used up their trees before the mean was known to be at its best; None when it was."""
+    grown = len(found.curve)
+    if found.stopped or grown < settings.rounds:
+        return None
+    mean = f"mean {settings.measure} over folds"
+    return unfinished(found.rounds, grown, settings.patience or 0, mean, of_each_ranker(settings))
+
+
+def of_each_ranker(settings: ResolvedSettings) -> str:
+    """Return what a number of trees in cross-validation is of, if there are several rankers."""
+    return " of each ranker" if len(settings.rankers) > 1 else ""
 
 
 def unfinished(best: int, grown: int, patience: int, what: str, of_what: str = "") -> str | None:

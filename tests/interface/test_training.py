@@ -7,9 +7,12 @@ import hashlib
 import importlib
 import json
 import pickle
+import re
 import signal
+import sys
 import threading
 import time
+import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +28,8 @@ from helpers.waiting import wait_until
 import lmart
 from lmart.binning import edge_sample
 from lmart.data.python_dataset import in_memory, unbinned
-from lmart.errors import ArrayError, DataError, SettingsError
+from lmart.errors import ArrayError, DataError, SettingsError, with_arguments
+from lmart.interface import verbose
 from lmart.interrupts import LOADING, safe_interrupts
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
@@ -225,14 +229,57 @@ def test_a_dataset_that_was_used_can_be_used_again(tmp_path: Path) -> None:
 def test_nothing_is_printed_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
     lmart.train(DATA, trees=3)
     assert capfd.readouterr() == ("", "")
-    lmart.train(DATA, valid=VALID, trees=4, rankers=2, verbose=True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"trees": 4, "rankers": 2}, {"trees": 60, "early_stop": 3}, {"trees": 6, "folds": 2, "metric": "err(max=9),map"}],
+)
+def test_verbose_tells_what_the_command_line_tells(
+    settings: dict[str, Any], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lmart.train(DATA, valid=VALID, verbose=True, **settings)
     out, err = capfd.readouterr()
-    assert out == ""
-    assert [line.partition(" trees")[0] for line in err.splitlines()] == [
-        "lmart: ranker 1 of 2, 2/2",
-        "lmart: ranker 2 of 2, 2/2",
+    told = [line for line in err.splitlines() if " compiling" not in line]
+    assert out == "" and err.count("trained ") == 1
+    options = [word for name, value in settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    said = run("train", "--data", TRAIN, "--valid", VALI, *options, "-o", tmp_path / "m").stderr
+    commanded = with_arguments(said.replace(str(VALI), "valid")).splitlines()
+    assert told[-1].startswith("lmart: trained ") and told[-1].partition("; ")[2] == commanded[-1].partition("; ")[2]
+    progress = re.compile(r"lmart: \d+/\d+ (trees|folds)")
+    kept = [[line for line in lines[:-1] if not progress.match(line)] for lines in (told, commanded)]
+    assert kept[0] == kept[1]
+    last = [[line for line in lines if " trees, " in line and progress.match(line)][-1] for lines in (told, commanded)]
+    assert last[0] == last[1]
+
+
+def test_a_notebook_has_a_bar_in_one_place(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    drawn: list[str] = []
+
+    class ZMQInteractiveShell:
+        """The shell of notebooks."""
+
+    class Handle:
+        def update(self, html: str) -> None:
+            drawn.append(html)
+
+    def display(html: str, display_id: bool) -> Handle:
+        assert display_id and not drawn
+        drawn.append(html)
+        return Handle()
+
+    shown = types.ModuleType("IPython.display")
+    shown.HTML, shown.display = str, display  # type: ignore[attr-defined]
+    module = types.ModuleType("IPython")
+    module.get_ipython, module.display = ZMQInteractiveShell, shown  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    monkeypatch.setattr(verbose, "BAR_PAUSE", 0.0)
+    lmart.train(DATA, trees=5, rankers=1, metric="map", verbose=True)
+    assert [line.partition(" trees, training map ")[0] for line in drawn] == [
+        f'<progress value="{done}" max="5"></progress> {done}/5' for done in range(1, 6)
     ]
-    assert err.splitlines()[0].endswith(" on valid")
+    assert " trees, training" not in capfd.readouterr().err
 
 
 def test_the_callback_hears_of_every_round() -> None:

@@ -13,6 +13,7 @@ from lmart.cli.terminal.progress import Label
 from lmart.cli.train_request import SelectionOptions
 from lmart.errors import counted
 from lmart.reports.narration import BestSoFar, ranker_text, round_text
+from lmart.training.remarks import of_each_ranker
 
 if TYPE_CHECKING:
     from lmart.cli.terminal.progress import Progress
@@ -108,11 +109,6 @@ class FoldProgress:
             short = self._best.text(self._done, where=False)
             forms = f"{text} over folds{best}", f"{text}{best}", f"{text}{short}", f"{mean:.6f}{short}", text
             self._progress.update(self._done, Label(forms[0], (*forms, f"{mean:.6f}")))
-
-
-def of_each_ranker(settings: ResolvedSettings) -> str:
-    """Return what a number of trees in cross-validation is of, if there are several rankers."""
-    return " of each ranker" if len(settings.rankers) > 1 else ""
 
 
 def _part(report: RoundReport, settings: ResolvedSettings) -> float:
