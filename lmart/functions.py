@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from lmart.errors import LmartError, SettingsError, quote
+from lmart.errors import LmartError, SettingsError, quote, shown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -47,16 +47,19 @@ class FunctionError(LmartError):
 def names_of(setting: str, value: Any) -> tuple[Any, list[OwnFunction]]:
     """Return a value of names and functions, or several in a list, as one of names alone, and the functions.
 
-    What is neither a function nor a list or tuple is returned as it is. SettingsError when two functions have one name.
+    What is neither a function nor a list or tuple is returned as it is. SettingsError when two functions have one name,
+    or an entry is neither a name nor a function.
     """
     if not callable(value) and not isinstance(value, list | tuple):
         return value, []
     functions: dict[str, OwnFunction] = {}
     names = []
     for entry in [value] if callable(value) else value:
-        if not callable(entry):
+        if isinstance(entry, str):
             names.append(str(entry))
             continue
+        if not callable(entry):
+            raise SettingsError(f"{setting} holds {shown(entry)}, which is neither a name nor a function")
         function = _own_function(setting, entry)
         if functions.setdefault(function.name, function).call is not entry:
             raise SettingsError(f"two functions of {setting} are named {quote(function.name)}; rename one")

@@ -40,8 +40,10 @@ ONE_QUERY = "fit and score take all rows as one query, as no qid is given; give 
 class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """A LambdaMART model that ranks the documents of queries, as an estimator of scikit-learn.
 
-    All parameters but the last four are the settings of `lmart.train`, which are listed below.
+    All parameters but the last five are the settings of `lmart.train`, which are listed below.
 
+    validation_fraction : share of the queries of X that `fit` holds out for `early_stop`, so that no `eval_set` is
+                   needed, as in GridSearchCV; nothing is held out when `early_stop` is 0. None: `fit` is given `eval_set`
     refit        : whether the model is trained once more at the end on X and the `eval_set` of `fit` together
     threads      : to use; None: all that this process may use. The result never depends on it
     verbose      : whether progress goes to standard error
@@ -100,6 +102,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         categorical: str | int | Sequence[str | int] = "",
         position_bias_reg: float = 0.0,
         seed: int = 0,
+        validation_fraction: float | None = None,
         refit: bool = False,
         threads: int | None = None,
         verbose: bool = False,
@@ -130,6 +133,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         self.categorical = categorical
         self.position_bias_reg = position_bias_reg
         self.seed = seed
+        self.validation_fraction = validation_fraction
         self.refit = refit
         self.threads = threads
         self.verbose = verbose
@@ -167,9 +171,11 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         train_set = Dataset(X, y, qid, group, sample_weight, feature_names=labels)
         sets = [self._validation_set(data) for data in _listed(eval_set)]
         settings = {option.name: getattr(self, option.name) for option in options()}
-        if self.early_stop and not sets:
-            raise SettingsError("early_stop needs a validation set to measure; give fit eval_set=(X, y, qid)")
-        run = {"refit": self.refit, "threads": self.threads, "verbose": self.verbose}
+        share = self.validation_fraction if self.early_stop and not sets else None
+        if self.early_stop and not sets and share is None:
+            what = "early_stop needs a validation set to measure"
+            raise SettingsError(f"{what}; give fit eval_set=(X, y, qid), or the estimator a validation_fraction")
+        run = {"validation_fraction": share, "refit": self.refit, "threads": self.threads, "verbose": self.verbose}
         self.model_ = train(train_set, valid=sets or None, **cast(Any, settings | run))
         history = self.model_.history
         assert history is not None  # that of training

@@ -69,7 +69,7 @@ def test_a_last_training_may_take_the_validation_set_too() -> None:
 
 
 def test_parameters_are_the_settings_of_the_command_line() -> None:
-    own = {"refit": False, "threads": None, "verbose": False, "query_column": None}
+    own = {"validation_fraction": None, "refit": False, "threads": None, "verbose": False, "query_column": None}
     expected = {one.name: one.default for one in options()} | own
     expected |= {"gain": str(expected["gain"])}
     assert LambdaMARTRanker().get_params() == expected
@@ -86,6 +86,30 @@ def test_the_model_is_that_of_train(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert ranker.predict(X).tolist() == model.predict(X).tolist()
     assert ranker.score(X, Y, QID) == model.evaluate(X, Y, QID)["ndcg@10"]
+
+
+def test_a_share_of_the_queries_is_held_out_for_early_stopping(tmp_path: Path) -> None:
+    chosen: dict[str, Any] = {"trees": 60, "rankers": 1, "early_stop": 5, "seed": 3}
+    weights = np.arange(DATA.n_queries) % 3 + 1.0
+    ranker = LambdaMARTRanker(**chosen, validation_fraction=0.2).fit(X, Y, QID, sample_weight=weights)
+    model = lmart.train(X, Y, QID, weights=weights, validation_fraction=0.2, **chosen)
+    assert ranker.predict(X).tolist() == model.predict(X).tolist() and list(ranker.evals_result_) == [
+        "training",
+        "valid",
+    ]
+    assert ranker.n_iter_ < 60 and model.history is not None
+    n_kept = model.history.content["data"]["queries"]
+    assert n_kept == DATA.n_queries - round(0.2 * DATA.n_queries)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = LambdaMARTRanker(**chosen, validation_fraction=0.25)
+        routed.set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(routed, {"leaves": [3, 8], "early_stop": [0, 4]}, cv=GroupKFold(2))
+        search.fit(X, Y, qid=QID, groups=QID)
+    assert search.best_estimator_.n_iter_ <= 60
+    nothing = LambdaMARTRanker(**FEW, validation_fraction=0.5).fit(X, Y, QID)  # without early_stop
+    assert nothing.predict(X).tolist() == LambdaMARTRanker(**FEW).fit(X, Y, QID).predict(X).tolist()
+    with pytest.warns(UserWarning, match="one query"), pytest.raises(lmart.DataError, match="has 1 query, of which no"):
+        ranker.fit(X[:50], Y[:50])
 
 
 def test_importances_add_up_to_one_and_find_what_matters() -> None:

@@ -9,9 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces
+from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces, select_queries
 from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
-from lmart.data.metadata import Metadata, Positions, Weights, init_scores_of, labels_of, positions_of, weights_of
+from lmart.data.metadata import (
+    Metadata,
+    Positions,
+    Weights,
+    init_scores_of,
+    labels_of,
+    positions_of,
+    spread_weights,
+    weights_of,
+)
 from lmart.data.queries import offsets_of_ids, offsets_of_sizes
 from lmart.errors import ArrayError, counted
 from lmart.foreign_names import with_hints
@@ -263,6 +272,24 @@ def in_memory(
     assert isinstance(judged, ArrayDataset)
     values = {field.name: getattr(judged, field.name) for field in fields(RankingDataset)}
     return RankingDataset(**values | {"features": judged.features.between(0, judged.n_documents)})
+
+
+def split_queries(dataset: Dataset, judged: RankingDataset, held_out: Int64Array) -> tuple[Dataset, Dataset]:
+    """Return the queries that are not held out, and those that are, each with their metadata.
+
+    judged   : the documents of the data set, in memory
+    held_out : int64, places of queries, ascending
+    """
+    metadata, parts = training_metadata(dataset), []
+    kept = np.setdiff1d(np.arange(judged.n_queries), held_out)
+    for queries, source in ((kept, judged.source), (held_out, "valid")):
+        rows, own = select_queries(judged, queries), metadata.of_queries(judged.query_offsets, queries)
+        made = dataset_of(replace(rows, source=source))
+        if own.weights is not None:
+            made._weights = spread_weights(own.weights, rows.query_offsets)
+        made._init_scores, made._positions = own.init_scores, own.positions
+        parts.append(made)
+    return parts[0], parts[1]
 
 
 class FiniteRows:

@@ -65,6 +65,7 @@ class TrainArguments(Settings, total=False):
     continue_from: object
     folds: object
     fold_by: object
+    validation_fraction: float | None
     refit: bool
     feature_names: Sequence[str] | None
     allow_inf: bool
@@ -83,6 +84,7 @@ class Run:
     continue_from : a Model, or the file of one, to go on boosting from; None: from none
     folds     : that choose the number of trees, as in `lmart.cross_validate`; None: there are none
     fold_by   : what keeps queries together in folds
+    validation_fraction : share of the queries of X that become the validation set; None: none do
     refit     : the last model is trained on X and the validation sets together
     allow_inf : infinite values of arrays are data
     strict    : features that only one of training and validation sets has are refused, instead of a warning
@@ -92,6 +94,7 @@ class Run:
     continue_from: object = None
     folds: object = None
     fold_by: object = None
+    validation_fraction: float | None = None
     refit: bool = False
     allow_inf: bool = False
     strict: bool = False
@@ -177,6 +180,14 @@ def of_one_ranker(settings: TrainSettings, with_positions: bool) -> TrainSetting
     if (settings.rankers or 1) > 1 or (settings.rankers is None and len(settings.objectives) > 1):
         raise SettingsError("continue_from adds the trees of one ranker; give rankers=1 and one objective")
     return replace(settings, rankers=1)
+
+
+def check_validation_fraction(fraction: object, with_valid: bool) -> None:
+    """Raise SettingsError when a share of X cannot be the validation set."""
+    if with_valid:
+        raise SettingsError("validation_fraction holds out queries of X for validation; give no valid, or leave it out")
+    if not isinstance(fraction, int | float) or not 0 < fraction < 1:
+        raise SettingsError(f"validation_fraction is {shown(fraction)}; give a share between 0 and 1, such as 0.1")
 
 
 def check_refit(with_valid: bool, with_metadata: bool, continues: bool) -> None:

@@ -14,13 +14,21 @@ from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import Unbinned, join_datasets
 from lmart.data.from_python import refuse_path
-from lmart.data.python_dataset import Dataset, in_memory, training_metadata, unbinned, validation_metadata
+from lmart.data.python_dataset import (
+    Dataset,
+    in_memory,
+    split_queries,
+    training_metadata,
+    unbinned,
+    validation_metadata,
+)
 from lmart.errors import ArrayError, DataError, SettingsError, input_name, naming_arguments, warn
 from lmart.interface.arguments import (
     Run,
     TrainArguments,
     check_refit,
     check_together,
+    check_validation_fraction,
     of_one_ranker,
     run_of,
     settings_of,
@@ -41,6 +49,7 @@ from lmart.training import remarks
 from lmart.training.boosting import TrainingRun, without_trees
 from lmart.training.continuation import Continuation, prepare
 from lmart.training.cross_validation import LEVEL, CrossValidation, cross_validate
+from lmart.training.folds import held_out_queries
 from lmart.training.rankers import RoundReport
 from lmart.training.refitting import settings_of_refit
 from lmart.training.resolving import resolve_for
@@ -68,7 +77,8 @@ def train(
             `continue_from` a Model or the file of one.
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
             to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.
-            For the run: `folds` and `fold_by`, as in `lmart.cross_validate`, to choose the number of trees first;
+            For the run: `validation_fraction` in place of `valid`, to hold out this share of the queries of X; `folds`
+            and `fold_by`, as in `lmart.cross_validate`, to choose the number of trees first;
             `refit` (True: train once more at the end on X and `valid` together, with the trees of the first training,
             whose measures `history` has);
             `threads` (None: all that this process may use; the result never depends on it), `callback` (called after
@@ -93,6 +103,11 @@ def train(
     chosen = settings_of(keywords, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
     sets = validation_sets(valid)
     names = [name for name in keywords if name not in RECORDED]
+    if run.validation_fraction is not None:
+        check_validation_fraction(run.validation_fraction, bool(sets))
+        with naming_arguments():
+            train_set, held_out = _hold_out(train_set, run, chosen.seed)
+        sets = [held_out]
     _check_starts(train_set, sets)
     previous = _model_before(run.continue_from)
     if run.folds is not None or run.fold_by is not None:
@@ -152,6 +167,13 @@ def validation_sets(valid: object) -> list[Dataset]:
                 what += f" of {len(valid_set)}"
             raise ArrayError(f"valid is {what}; give (X, y, qid), a lmart.Dataset, or a list of these")
     return sets
+
+
+def _hold_out(train_set: Dataset, run: Run, seed: int) -> tuple[Dataset, Dataset]:
+    """Return the training set without the queries that are held out, and these as the validation set."""
+    judged = in_memory(train_set, "X", run.allow_inf)
+    weights = training_metadata(train_set).weights
+    return split_queries(train_set, judged, held_out_queries(judged, run.validation_fraction or 0.0, seed, weights))
 
 
 def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:

@@ -52,16 +52,37 @@ def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Floa
     if n_folds > n:
         queries = counted(n, "query", "queries")
         raise DataError(f"has {queries}, too few for {n_folds:,} folds; use fewer --folds or more data", dataset.source)
+    folds = np.empty(n, np.int64)
+    folds[_dealing_order(dataset, seed, weights)] = np.arange(n) % n_folds
+    return folds
+
+
+def held_out_queries(
+    dataset: RankingDataset, share: float, seed: int, weights: Float64Array | None = None
+) -> Int64Array:
+    """Return a share of the queries, int64, ascending: at least one, and not all, dealt as `assign_folds` deals them.
+
+    DataError when there are fewer than two queries.
+    """
+    n = dataset.n_queries
+    if n < 2:
+        what = f"has {counted(n, 'query', 'queries')}, of which no share can be held out for validation"
+        raise DataError(f"{what}; give more queries, each with an id of its own", dataset.source)
+    n_held_out = min(max(1, round(share * n)), n - 1)
+    places = (2 * np.arange(n_held_out) + 1) * n // (2 * n_held_out)
+    return np.sort(np.array(_dealing_order(dataset, seed, weights), np.int64)[places])
+
+
+def _dealing_order(dataset: RankingDataset, seed: int, weights: Float64Array | None) -> list[int]:
+    """Return the queries in the order in which they are dealt: by relevant documents and weight, then by hash."""
+    n = dataset.n_queries
     marks = [_mark(query_id, seed) for query_id in dataset.query_ids]
     relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
     without_relevant = np.diff(relevant_before[dataset.query_offsets]) == 0
     weightless = np.zeros(n, np.bool_)
     if weights is not None:
         weightless = scaled_weights(weights, dataset.query_offsets).per_query == 0
-    order = sorted(range(n), key=lambda q: (bool(weightless[q]), bool(without_relevant[q]), marks[q], q))
-    folds = np.empty(n, np.int64)
-    folds[order] = np.arange(n) % n_folds
-    return folds
+    return sorted(range(n), key=lambda q: (bool(weightless[q]), bool(without_relevant[q]), marks[q], q))
 
 
 def named_folds(names: Sequence[str], source: str) -> Folds:

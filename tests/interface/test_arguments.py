@@ -19,7 +19,7 @@ def test_keywords_have_the_names_of_options() -> None:
     command = main.get_command(None, "train")  # type: ignore[arg-type]
     assert command is not None
     known = {one.name for one in command.params}
-    own = {"group", "feature_names", "verbose", "callback", "largest_label", "continued_from"}
+    own = {"group", "feature_names", "verbose", "callback", "validation_fraction", "largest_label", "continued_from"}
     assert set(TrainArguments.__annotations__) - own <= known
     assert set(ReadArguments.__annotations__) <= known
 
