@@ -32,11 +32,11 @@ addEventListener("load", () => {
   const wide = [...inner.querySelectorAll("body *")].filter(
     one => !one.closest(".scroll") && one.getBoundingClientRect().right > width + 0.5);
   const names = wide.map(one => one.tagName + "#" + one.id).join(" ");
-  const size = getComputedStyle(inner.querySelector("svg text")).fontSize;
-  const drawn = inner.querySelector("svg text").getBoundingClientRect().height;
+  const text = inner.querySelector("svg text");
+  const drawn = text ? text.getBoundingClientRect().height : null;
   const paper = getComputedStyle(inner.body).backgroundColor;
   document.querySelector("#found").textContent = JSON.stringify({
-    width, scroll: inner.documentElement.scrollWidth, wide: names, size, drawn, paper,
+    width, scroll: inner.documentElement.scrollWidth, wide: names, drawn, paper,
   });
 });
 </script>

@@ -57,6 +57,7 @@ summary { cursor: pointer; color: var(--faint); font-size: .875rem; padding: .2r
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1rem 2rem; }
 figure { margin: .5rem 0; max-width: 36rem; }
 .charts > div { min-width: 0; }
+.pairs { grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }
 figcaption { font-weight: 600; margin-bottom: .25rem; }
 svg { display: block; width: 100%; height: auto; color: var(--ink); stroke-linejoin: round; }
 svg text { font-family: inherit; }
@@ -109,6 +110,9 @@ svg.bars .other { fill: none; stroke: var(--s2); stroke-width: 1.5; vector-effec
   h1, h2, h3, caption, figcaption, summary { break-after: avoid; }
   figure, tr, dl, .verdict { break-inside: avoid; }
   figure { max-width: 26rem; }
+  .pairs { grid-template-columns: 1fr 1fr; }
+  .pairs > div { break-inside: avoid; }
+  .pairs details { display: none; }
   details::details-content { content-visibility: visible; block-size: auto; }
 }
 """
@@ -156,6 +160,9 @@ class Figures:
         return f"<div>\n{figure}{below}</div>\n"
 
 
-def side_by_side(figures: Iterable[str]) -> str:
-    """Return figures that stand beside each other where there is room."""
-    return f'<div class="charts">\n{"".join(figures)}</div>\n'
+def side_by_side(figures: Iterable[str], in_pairs: bool = False) -> str:
+    """Return figures that stand beside each other where there is room.
+
+    in_pairs : on paper too, without what unfolds below them
+    """
+    return f'<div class="charts{" pairs" if in_pairs else ""}">\n{"".join(figures)}</div>\n'

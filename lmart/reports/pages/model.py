@@ -171,7 +171,7 @@ def _effects(effects: Effects, figures: Figures) -> str:
     ]
     drawn = f"Of {counted(effects.rows, 'document')} drawn at random. {EFFECTS_NOTE}"
     note = f'<p class="faint">{text(effects.note)}</p>\n' if effects.note else ""
-    return f'<p class="faint">{text(drawn)}</p>\n{note}{side_by_side(made)}'
+    return f'<p class="faint">{text(drawn)}</p>\n{note}{side_by_side(made, in_pairs=True)}'
 
 
 def _limits(effects: Effects) -> tuple[float, float]:

@@ -32,6 +32,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     scores.write_text("".join(f"{len(line) % 7}\n" for line in scores.read_text().splitlines()))
     measured: list[str | Path] = ["eval", "-q", "--data", data, "--model", model, "--scores", scores]
     run(*measured, "--html", folder / "page.html", "--train-report", report)
+    run("show", "-q", model, "--data", data, "--train-report", report, "--html", folder / "model.html")
+    rows = [f"{k % 4},{k // 9},{k * 7 % 50},{k % 3}" for k in range(300)]
+    named = "a_feature_of_the_title_and_the_anchor_with_a_rather_long_name"
+    (folder / "a_file_with_a_long_name_too.csv").write_text("\n".join([f"label,qid,{named},{named}_2", *rows]))
+    files = [*sorted(folder.glob("*.csv")), data]
+    run("show", "-q", *files, "--html", folder / "data.html")
     return folder / "page.html"
 
 
@@ -45,12 +51,21 @@ def test_it_opens_without_an_error_and_shows_the_numbers_of_its_json(page: Path,
     assert found.content == Page(page.read_text()).content
 
 
+@pytest.mark.parametrize("name", ["model", "data"])
+def test_other_pages_open_without_an_error(page: Path, tmp_path: Path, name: str) -> None:
+    other = page.with_name(f"{name}.html")
+    opened = open_page(other, tmp_path)
+    assert opened.console == []
+    assert Page(re.sub(r"(?s)<svg.*?</svg>", "", opened.document)).content == Page(other.read_text()).content
+
+
 @pytest.mark.parametrize("width", [360, 768, 1200])
-def test_nothing_is_wider_than_the_screen(page: Path, tmp_path: Path, width: int) -> None:
-    found = _framed(page, tmp_path, width)
+@pytest.mark.parametrize("name", ["page", "model", "data"])
+def test_nothing_is_wider_than_the_screen(page: Path, tmp_path: Path, name: str, width: int) -> None:
+    found = _framed(page.with_name(f"{name}.html"), tmp_path, width)
     assert found["scroll"] <= found["width"] <= width
     assert found["wide"] == ""
-    assert found["drawn"] >= 9  # pixels of the letters in charts
+    assert found["drawn"] is None or found["drawn"] >= 9  # pixels of the letters in charts
 
 
 def test_dark_and_light(page: Path, tmp_path: Path) -> None:
