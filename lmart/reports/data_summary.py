@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,8 +175,8 @@ class DataSummary:
     sampled: int
     features: Sequence[FeatureFacts]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the content of `lmart show DATA --json`."""
+    def to_json(self, features: Sequence[FeatureFacts] | None = None) -> dict[str, Any]:
+        """Return the content of `lmart show DATA --json`; `features` are those that it lists, None: all."""
         sizes = self.query_sizes
         return {
             "documents": self.documents,
@@ -194,7 +194,7 @@ class DataSummary:
             "label_range": self.label_range,
             "ndcg@10": self.data_order,
             "sampled": self.sampled,
-            "features": [feature.to_json() for feature in self.features],
+            "features": [feature.to_json() for feature in (self.features if features is None else features)],
         }
 
 
@@ -287,7 +287,7 @@ class _Summarizer:
             label_range=None if self.labels is None else self.label_range,
             one_label=self.one_label,
             none_relevant=self.none_relevant,
-            data_order=self._mean_ndcg(np.int64(0)) if is_judged else None,
+            data_order=float(self._mean_ndcg(np.zeros(1, np.int64))[0]) if is_judged else None,
             sampled=len(self.sample),
             features=self._facts(names, columns, totals, is_judged),
         )
@@ -310,32 +310,40 @@ class _Summarizer:
     ) -> list[FeatureFacts]:
         """Return what each feature is like."""
         samples = _sampled_values(self.sample, columns)
-        first_equal: dict[tuple[int, int, int], str] = {}
-        facts = []
-        for name, column, sampled in zip(names, columns.tolist(), samples, strict=True):
-            n_values, n_missing = int(totals.n_values[column]), int(totals.n_missing[column])
-            zeros = self.documents - n_values - n_missing
-            bounds = [0.0] if zeros else []
-            bounds += [float(totals.lowest[column]), float(totals.highest[column])] if n_values else []
-            equal = first_equal.setdefault((int(totals.content[column]), n_values, n_missing), name)
-            facts.append(
-                FeatureFacts(
-                    name,
-                    lowest=min(bounds, default=None),
-                    highest=max(bounds, default=None),
-                    zeros=zeros,
-                    missing=n_missing,
-                    sampled=sampled,
-                    varying=int(totals.n_varying[column]),
-                    high_first=self._mean_ndcg(totals.high_first[column]) if is_judged else None,
-                    low_first=self._mean_ndcg(totals.low_first[column]) if is_judged else None,
-                    equal_to=equal if equal != name else None,
-                )
+        own = FeatureTotals(*(array[columns] for array in totals))
+        zeros = self.documents - own.n_values - own.n_missing
+        lowest = np.where(zeros > 0, np.minimum(own.lowest, 0.0), own.lowest)
+        highest = np.where(zeros > 0, np.maximum(own.highest, 0.0), own.highest)
+        first_equal: dict[tuple[int, ...], str] = {}
+        equal = [
+            first_equal.setdefault(content, name)
+            for name, content in zip(names, _rows(own.content, own.n_values, own.n_missing), strict=True)
+        ]
+        ndcg = [self._mean_ndcg(own.high_first), self._mean_ndcg(own.low_first)] if is_judged else []
+        counts = _rows(zeros, own.n_missing, own.n_varying)
+        bounds = _rows(lowest, highest, *ndcg)
+        return [
+            FeatureFacts(
+                name,
+                lowest=low if low <= high else None,
+                highest=high if low <= high else None,
+                zeros=n_zeros,
+                missing=n_missing,
+                sampled=sampled,
+                varying=n_varying,
+                high_first=judged[0] if judged else None,
+                low_first=judged[1] if judged else None,
+                equal_to=first if first != name else None,
             )
-        return facts
+            for name, sampled, first, (n_zeros, n_missing, n_varying), (low, high, *judged) in zip(
+                names, samples, equal, counts, bounds, strict=True
+            )
+        ]
 
-    def _mean_ndcg(self, above_order: np.int64) -> float:
-        return (self.in_order + int(above_order)) / NDCG_UNITS / max(1, len(self.sizes))
+    def _mean_ndcg(self, above_order: Int64Array) -> Float64Array:
+        """Return the mean NDCG@10 of orders, from the sums of what they have more than that of the data."""
+        means: Float64Array = (self.in_order + above_order) / NDCG_UNITS / max(1, len(self.sizes))
+        return means
 
     def _add_queries(self, block: RowBlock, n_rows: int, n_features: int) -> None:
         """Add the queries in the first rows of a block."""
@@ -422,6 +430,11 @@ def summarize_data(path: str, options: ReadOptions, gain: Gain, pool: WorkerPool
         return summarizer.summary(path, table.names, np.arange(len(table)))
     columns, _ = table.ascending()
     return summarizer.summary(path, [str(index) for index in table.ids[columns].tolist()], columns)
+
+
+def _rows(*arrays: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values at each place of all arrays, as Python numbers."""
+    return zip(*(array.tolist() for array in arrays), strict=True)
 
 
 def _sampled_values(sample: RowSample, columns: Int64Array) -> list[SampledValues]:

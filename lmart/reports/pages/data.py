@@ -69,12 +69,10 @@ class DataPage:
 
 
 def _data_to_json(summary: DataSummary, features: Sequence[FeatureFacts]) -> dict[str, Any]:
-    content = summary.to_json()
-    histograms = [_histogram([feature.sampled]) for feature in features]
-    content["features"] = [
-        feature.to_json() | {"histogram": None if made is None else made._asdict()}
-        for feature, made in zip(features, histograms, strict=True)
-    ]
+    content = summary.to_json(features)
+    for entry, feature in zip(content["features"], features, strict=True):
+        made = _histogram([feature.sampled])
+        entry["histogram"] = None if made is None else made._asdict()
     return {"file": summary.path, **content}
 
 
