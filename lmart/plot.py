@@ -31,7 +31,7 @@ from lmart.reports.pages.charts import require_matplotlib
 from lmart.reports.pages.model import ModelPage, first_trees, render_model_page
 from lmart.reports.run_report import RunReport, load_report
 from lmart.reports.words import Explained
-from lmart.scoring.effects import MatchedRows, sampled_contributions, tried_values
+from lmart.scoring.effects import MatchedRows, sampled_contributions, tried_categories, tried_values
 from lmart.scoring.effects import partial_dependence as mean_scores
 from lmart.scoring.ensemble import Tree
 from lmart.scoring.explain import Explainer
@@ -88,11 +88,15 @@ def partial_dependence(
     present = np.sort(every[~np.isnan(every)])
     if not len(present):
         raise ValueError(f"all values of the feature {str(feature)!r} are missing")
-    values = tried_values(present)
+    is_category = any(category.column == column for category in model.ensemble.categories)
+    values = tried_categories(present) if is_category else tried_values(present)
     with safe_interrupts():
         means = mean_scores(Scorer(model.ensemble), matched, column, values.tolist())
     axes = _axes(ax)
-    axes.step(values, means, where="post")
+    if is_category:
+        axes.plot(values, means, "o")
+    else:
+        axes.step(values, means, where="post")
     deciles = present[np.linspace(0, len(present) - 1, 11).round().astype(int)]
     axes.plot(deciles, np.zeros(11), "|", transform=axes.get_xaxis_transform(), color="0.5", clip_on=False)
     axes.set_xlabel(str(feature))

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.data.categories import Categories
 from lmart.data.dataset import SparseRows, take_rows
+from lmart.decimals import shortest
 from lmart.scoring.explain import Explainer
 from lmart.scoring.importance import CELLS
 from lmart.scoring.scorer import Scorer
@@ -54,6 +56,7 @@ class FeatureEffect:
     deciles    : float64[11], of its values, the smallest and the largest among them
     row_values, contributions : float64[m], its value in some rows, and its contribution to their scores; empty where
                  the model does not say enough of its trees
+    categories : the values as the data has them, where they are categories, whose order means nothing; else empty
     """
 
     feature: str
@@ -63,6 +66,7 @@ class FeatureEffect:
     deciles: Float64Array
     row_values: Float64Array
     contributions: Float64Array
+    categories: Sequence[str] = ()
 
 
 def partial_dependence(
@@ -95,6 +99,12 @@ def tried_values(present: Float64Array, points: int = POINTS) -> Float64Array:
     return np.unique(_quantiles(present, points))
 
 
+def tried_categories(present: Float64Array, points: int = POINTS) -> Float64Array:
+    """Return categories to try, ascending: those that most rows have."""
+    values, counts = np.unique(present, return_counts=True)
+    return np.sort(values[np.argsort(-counts, kind="stable")[:points]])
+
+
 def feature_effects(
     scorer: Scorer, explainer: Explainer | None, matched: MatchedRows, features: Sequence[int], pool: WorkerPool
 ) -> list[FeatureEffect]:
@@ -115,7 +125,8 @@ def feature_effects(
         present = np.sort(every[~np.isnan(every)])
         if not len(present):
             continue
-        tried = tried_values(present)
+        category = next((own for own in ensemble.categories if own.column == feature), None)
+        tried = tried_values(present) if category is None else tried_categories(present)
         has_missing = len(present) < len(every)
         scores = partial_dependence(scorer, matched, feature, [*tried, *[math.nan] * has_missing], pool)
         own = some.values_of(feature, absent)[: len(contributions)]
@@ -129,9 +140,18 @@ def feature_effects(
                 _quantiles(present, 11),
                 own[shown],
                 contributions[shown, place],
+                () if category is None else _category_names(category, tried),
             )
         )
     return effects
+
+
+def _category_names(category: Categories, held: Float64Array) -> list[str]:
+    """Return what the data calls the categories that rows hold as numbers."""
+    if not category.of_texts:
+        return list(map(shortest, held.tolist()))
+    texts = dict(enumerate(category.values))
+    return [str(texts.get(int(place), "another")) for place in held]
 
 
 def _quantiles(ascending: Float64Array, n: int) -> Float64Array:

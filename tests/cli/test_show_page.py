@@ -138,6 +138,24 @@ def test_a_model_that_cannot_be_explained_has_effects_without_dots(folder: Path,
     assert "adds" not in page.tables["features"][0]
 
 
+def test_categories_have_their_names_and_marks_in_place_of_a_line(in_folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    shops, labels = rng.integers(3, 9, 300), rng.integers(0, 3, 300)
+    rows = [f"{max(labels[k], shops[k] % 3)} qid:{k // 6} 1:{shops[k]} 2:{k % 7}" for k in range(300)]
+    Path("d.svm").write_text("\n".join(rows) + "\n")
+    few = ("--trees", "4", "--rankers", "1", "--min-docs", "4", "--categorical", "1")
+    run("train", "-q", "--data", "d.svm", *few, "-o", "m.json")
+    text = page_of("m.json", "--data", "d.svm")
+    page, model = check_page(text), lmart.load("m.json")
+    effect = next(one for one in page.content["effects"]["features"] if one["feature"] == "1")
+    assert effect["categories"] == list("345678")
+    table = lmart.read("d.svm").to_numpy()
+    for value, score in zip(effect["values"], effect["scores"], strict=True):
+        table[:, 0] = value
+        assert model.predict(table).mean() == pytest.approx(score, abs=1e-12)
+    assert "1 in {" in text or "1 not in {" in text
+
+
 def test_the_page_of_a_run(folder: Path) -> None:
     page = check_page(page_of(folder / "run.json", "--top", "3"))
     assert page.content["train_report"] == as_json(folder / "run.json")

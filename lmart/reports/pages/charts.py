@@ -213,7 +213,10 @@ def effect_chart(effect: FeatureEffect, mean_score: float, limits: tuple[float, 
         (dots,) = axes.plot(effect.row_values, effect.contributions, "o", color=COLOURS[1], alpha=0.45, markersize=2.4)
         dots.set_markeredgewidth(0)
         changes = effect.scores - mean_score
-        axes.step([*effect.values, high], [*changes, changes[-1]], where="post", color=COLOURS[0], linewidth=1.8)
+        if effect.categories:
+            axes.plot(effect.values, changes, "_", color=COLOURS[0], markersize=9, markeredgewidth=1.8)
+        else:
+            axes.step([*effect.values, high], [*changes, changes[-1]], where="post", color=COLOURS[0], linewidth=1.8)
         bottom = axes.get_xaxis_transform()
         axes.plot(effect.deciles, [0] * len(effect.deciles), "|", color=INK, transform=bottom, clip_on=False)
         if scale == "symlog":

@@ -26,7 +26,8 @@ NAMED = 3  # features in a sentence
 EFFECTS_NOTE = (
     "Line: the mean score of the documents when the feature has this value in all of them (partial dependence), as its "
     "difference from their mean score. Dot: what the feature contributes to the score of one document (SHAP). Where "
-    "dots are far from the line, the effect depends on other features. Marks at the bottom: deciles of the feature."
+    "dots are far from the line, the effect depends on other features. Marks at the bottom: deciles of the feature. "
+    "Categories have a mark each in place of the line."
 )
 
 
@@ -53,6 +54,7 @@ class Effects:
             "features": [
                 {
                     "feature": effect.feature,
+                    "categories": list(effect.categories),
                     "values": effect.values.tolist(),
                     "scores": effect.scores.tolist(),
                     "missing": effect.missing,
@@ -189,8 +191,8 @@ def _ends(changes: Float64Array) -> list[float]:
 
 
 def _effect_table(effect: FeatureEffect, place: int) -> str:
-    points = zip(effect.values.tolist(), effect.scores.tolist(), strict=True)
-    rows = [[number(value, ".6g"), number(score)] for value, score in points]
+    values = list(map(text, effect.categories)) or [number(value, ".6g") for value in effect.values.tolist()]
+    rows = [[value, number(score)] for value, score in zip(values, effect.scores.tolist(), strict=True)]
     rows += [] if effect.missing is None else [["missing", number(effect.missing)]]
     caption = f"Mean score by the value of {effect.feature}"
     return table(caption, ["value", "mean score"], rows, f"effect-{place}")

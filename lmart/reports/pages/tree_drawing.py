@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lmart.errors import counted
 from lmart.reports.html_parts import number, text
-from lmart.reports.model_summary import node_bounds, node_documents, ranges_text
+from lmart.reports.model_summary import left_values, node_bounds, node_documents, ranges_text
 from lmart.scoring.ensemble import Ensemble, Tree
 
 MOST_BRANCHES = 300  # nodes and leaves of a drawing; what is below them is counted
@@ -63,16 +63,17 @@ def _branch(drawing: _Drawing, child: int, way: str, depth: int) -> str:
         return f"<li>{at}<i>{counted(_leaves_below(tree, child), 'leaf', 'leaves')} below</i></li>\n"
     bounds = node_bounds(tree, child)
     name = drawing.ensemble.feature_name(int(tree.split_columns[child]))
-    more = " or ..." if len(bounds) > MOST_BOUNDS else ""
     rounded = [float(f"{bound:.{DIGITS}g}") for bound in bounds[:MOST_BOUNDS]]
-    condition = text(ranges_text(name, rounded) + more)
+    condition = ranges_text(name, rounded) + (" or ..." if len(bounds) > MOST_BOUNDS else "")
+    if (left := left_values(drawing.ensemble, int(tree.split_columns[child]), bounds[0])) is not None:
+        condition = left.text(name)
     remark = [] if drawing.documents is None else [counted(drawing.documents[child], "document")]
     remark += [] if tree.split_gains is None else [f"gain {float(tree.split_gains[child]):.4g}"]
     ways = ("yes, missing", "no") if tree.missing_left[child] else ("yes", "no, missing")
     below = "".join(
         _branch(drawing, below, to, depth + 1) for below, to in zip(_children(tree, child), ways, strict=True)
     )
-    return f"<li>{at}{condition} <i>{', '.join(remark)}</i>\n<ul>{below}</ul></li>\n"
+    return f"<li>{at}{text(condition)} <i>{', '.join(remark)}</i>\n<ul>{below}</ul></li>\n"
 
 
 def _leaf(drawing: _Drawing, leaf: int) -> str:
