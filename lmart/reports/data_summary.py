@@ -310,17 +310,19 @@ class _Summarizer:
     ) -> list[FeatureFacts]:
         """Return what each feature is like."""
         samples = _sampled_values(self.sample, columns)
-        own = FeatureTotals(*(array[columns] for array in totals))
-        zeros = self.documents - own.n_values - own.n_missing
-        lowest = np.where(zeros > 0, np.minimum(own.lowest, 0.0), own.lowest)
-        highest = np.where(zeros > 0, np.maximum(own.highest, 0.0), own.highest)
+        values, missing = totals.n_values[columns], totals.n_missing[columns]
+        zeros = self.documents - values - missing
+        lowest, highest = totals.lowest[columns], totals.highest[columns]
+        lowest = np.where(zeros > 0, np.minimum(lowest, 0.0), lowest)
+        highest = np.where(zeros > 0, np.maximum(highest, 0.0), highest)
         first_equal: dict[tuple[int, ...], str] = {}
         equal = [
             first_equal.setdefault(content, name)
-            for name, content in zip(names, _rows(own.content, own.n_values, own.n_missing), strict=True)
+            for name, content in zip(names, _rows(totals.content[columns], values, missing), strict=True)
         ]
-        ndcg = [self._mean_ndcg(own.high_first), self._mean_ndcg(own.low_first)] if is_judged else []
-        counts = _rows(zeros, own.n_missing, own.n_varying)
+        orders = (totals.high_first, totals.low_first) if is_judged else ()
+        ndcg = [self._mean_ndcg(order[columns]) for order in orders]
+        counts = _rows(zeros, missing, totals.n_varying[columns])
         bounds = _rows(lowest, highest, *ndcg)
         return [
             FeatureFacts(
