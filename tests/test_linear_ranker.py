@@ -57,7 +57,7 @@ def test_lightgbm_scores_its_text_alike(tmp_path: Path) -> None:
 def test_contributions_add_up_and_those_of_a_sum_are_its_terms() -> None:
     found = WITH_MISSING.explain(ROWS)
     assert found.base + found.contributions.sum(axis=1) == pytest.approx(WITH_MISSING.predict(ROWS), abs=1e-9)
-    linear = [tree for tree in MODEL.ensemble.trees[-MODEL.ensemble.rankers[-1].trees :]]
+    linear = MODEL.ensemble.trees[-MODEL.ensemble.rankers[-1].trees :]
     assert all(len(set(tree.split_columns.tolist())) == 1 for tree in linear)
     assert len({int(tree.split_columns[0]) for tree in linear}) == len(linear)
 
