@@ -34,7 +34,7 @@ REMEMBERED = 8  # latest steps that the next one depends on
 SLOPE_LEFT = 0.9  # of a step's direction, at its end, as a share of that at its start
 NO_WEIGHT_BELOW, ALL_WEIGHT_FROM = 0.75, 0.9  # measures of a validation set, as shares of that by the trees
 # Its nodes and its trees are at most these shares of the nodes of all other trees, so that scoring takes hardly longer.
-NODES, TREES = 0.15, 0.05
+NODES, TREES = 0.15, 1 / 15
 
 
 class GradientSums(NamedTuple):
