@@ -43,7 +43,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     All parameters but the last five are the settings of `lmart.train`, which are listed below.
 
     validation_fraction : share of the queries of X that `fit` holds out for `early_stop`, so that no `eval_set` is
-                   needed, as in GridSearchCV; nothing is held out when `early_stop` is 0. None: `fit` is given `eval_set`
+                   needed, as in GridSearchCV; nothing is held out when `early_stop` is 0. None: `fit` is given
+                   `eval_set`
     refit        : whether the model is trained once more at the end on X and the `eval_set` of `fit` together
     threads      : to use; None: all that this process may use. The result never depends on it
     verbose      : whether progress goes to standard error

@@ -19,8 +19,9 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +105,7 @@ def _scoring_costs(model: lmart.Model, others: lmart.Model, rows: lmart.Dataset)
     cells, names = rows.to_numpy(), rows.feature_names or [str(index) for index in rows.feature_ids]
     found = {}
     for what, part, times in (("scoring, all rows", cells, 1), ("scoring, 20 rows", cells[:20], 20)):
-        calls = [lambda each=each, part=part: each.predict(part, names, threads=1) for each in (model, others)]
+        calls = [partial(each.predict, part, names, threads=1) for each in (model, others)]
         found[what] = _ratio(calls, TURNS, times)
     return found
 
@@ -112,14 +113,12 @@ def _scoring_costs(model: lmart.Model, others: lmart.Model, rows: lmart.Dataset)
 def _training_costs(data: lmart.Dataset, valid: lmart.Dataset, settings: dict[str, Any]) -> dict[str, float]:
     """Return the time of training with the linear ranker over that without."""
     given = {"linear": None} | settings
-    calls = [
-        lambda linear=linear: lmart.train(data, valid=valid, threads=1, **given | {"linear": linear})
-        for linear in (given["linear"], 0.0)
-    ]
+    chosen = [given | {"linear": linear} for linear in (given["linear"], 0.0)]
+    calls = [partial(lmart.train, data, valid=valid, threads=1, **each) for each in chosen]
     return {"training": _ratio(calls, 2)}
 
 
-def _ratio(calls: list[Callable[[], object]], turns: int, times: int = 1) -> float:
+def _ratio(calls: Sequence[Callable[[], object]], turns: int, times: int = 1) -> float:
     """Return the least processor time of the first call over that of the second, turn by turn."""
     least = [np.inf] * len(calls)
     for _ in range(turns):
