@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -92,7 +91,6 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         tally.add(wrong, f"{name}: {file} {change} at {kind} {nth}: {ended.said[-300:]!r}")
     for path, content in kept.items():
         Path(path).write_bytes(content)
-    shutil.rmtree("seen", ignore_errors=True)
     tally.notes.append(f"{done:,} of {len(every):,} ways, drawn at random")
     return [tally]
 

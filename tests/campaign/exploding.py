@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import time
 from collections.abc import Callable
@@ -81,7 +80,8 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         if name in made:
             Path(name).write_bytes(made[name])
         ended = attempt(command, limit=SECONDS)
-        Path(name).unlink() if name in made and os.path.exists(name) else None
+        if name in made:
+            Path(name).unlink(missing_ok=True)
         wrong = ended.wrong((0, 1, 2))
         if ended.peak > CEILING:
             wrong.append(f"takes more than {CEILING >> 20} MiB")
