@@ -79,8 +79,9 @@ class NameLock:
         except OSError as error:
             self._close()
             raise cannot_write(error, self._path) from None
-        except BaseException:
+        except BaseException:  # an interrupt, perhaps after the file was made
             self._close()
+            self._remove_unlocked()
             raise
         return self
 
@@ -88,6 +89,14 @@ class NameLock:
         self, kind: type[BaseException] | None, fault: BaseException | None, where: TracebackType | None
     ) -> None:
         with suppress(OSError):
+            os.unlink(self._beside)
+        self._close()
+
+    def _remove_unlocked(self) -> None:
+        """Delete the file unless another process has locked it."""
+        with suppress(OSError):
+            self._descriptor = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(self._beside)
         self._close()
 
