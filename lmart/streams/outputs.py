@@ -198,14 +198,13 @@ class AtomicOutput:
 
     def _keep(self) -> str | None:
         """Let the finished file stay under a name of its own, which is returned; None when it has none."""
-        if not self._direct and self._own:
-            with suppress(OSError):
-                self._name()
+        with suppress(OSError):
+            self._name()
         name, self._temporary = self._temporary, None
         return None if name is None else temporaries.keep(name)
 
     def _name(self) -> None:
-        if self._temporary is None:
+        if not self._direct and self._own and self._temporary is None:
             self._temporary = temporaries.give_name(self._descriptor, self._target, self._mark)
 
     def _close(self) -> None:
@@ -265,15 +264,19 @@ def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
 
 
 def _rename_all(outputs: Sequence[AtomicOutput]) -> None:
-    """Rename finished files; interrupts wait meanwhile, by the name of this function: see `lmart.interrupts`."""
-    for place, output in enumerate(outputs):
-        try:
-            output._rename()
-        except OSError as error:
-            kept = [name for other in outputs[place:] if (name := other._keep()) is not None]
-            if not kept:
-                raise output._failure(error) from None
-            raise cannot_be_replaced(output.path, error, " and ".join(map(visible, kept))) from None
+    """Rename finished files, once all have temporary names, for which a disk may have no room.
+
+    Interrupts wait meanwhile, by the name of this function: see `lmart.interrupts`.
+    """
+    for step in (AtomicOutput._name, AtomicOutput._rename):
+        for output in outputs:
+            try:
+                step(output)
+            except OSError as error:
+                kept = [name for other in outputs if (name := other._keep()) is not None]  # none of those renamed
+                if not kept:
+                    raise output._failure(error) from None
+                raise cannot_be_replaced(output.path, error, " and ".join(map(visible, kept))) from None
 
 
 def _compressor(path: str) -> _Compressor | None:

@@ -125,6 +125,33 @@ def test_what_was_made_is_kept_when_only_the_last_step_fails(
     assert all(map(os.path.exists, kept))  # nor by the next run
 
 
+def test_nothing_is_replaced_when_there_is_no_room_for_a_second_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk; what was made is kept where that is possible."""
+    if not temporaries._can_be_named_later(str(tmp_path / "out")):
+        pytest.skip("this file system knows no files without a name")
+    real, named = temporaries.give_name, []
+
+    def give_name(descriptor: int, target: str, mark: str = "") -> str:
+        named.append(target)
+        if len(named) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, target, mark)
+
+    for name in "ab":
+        (tmp_path / name).write_text("old")
+    with pytest.raises(OutputError, match=r"/b: cannot be replaced: No space left .* kept as \S+\.kept; move"):  # noqa: SIM117
+        with AtomicOutputs() as outputs:
+            opened = [outputs.open(str(tmp_path / name)) for name in "ab"]
+            for output in opened:
+                output.write("new")
+            monkeypatch.setattr(temporaries, "give_name", give_name)
+    assert {(tmp_path / name).read_text() for name in "ab"} == {"old"}
+    kept = [path for path in tmp_path.iterdir() if path.name.endswith(".kept")]
+    assert [path.read_text() for path in kept] == ["new"]
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next_output_of_that_name(way: str, tmp_path: Path) -> None:
     others = [".out.tmp", ".out.0123456789abcdeg.tmp", ".out2.0123456789abcdef.tmp", ".out.0123456789abcdef.kept"]
     others += [".out.0123456789abcdef0123456789abcdef0123456789abcdef.tmp", ".out.0123456789abcdef.tmp.gz"]
