@@ -34,7 +34,8 @@ def folders_locked(folders: Iterable[str]) -> Iterator[None]:
         yield
     finally:
         for descriptor in held:
-            os.close(descriptor)
+            with suppress(OSError):
+                os.close(descriptor)
 
 
 def _lock_until(descriptor: int, until: float) -> None:
@@ -78,6 +79,7 @@ class NameLock:
             raise OutputError(what, self._path) from None
         except OSError as error:
             self._close()
+            self._remove_unlocked()
             raise cannot_write(error, self._path) from None
         except BaseException:  # an interrupt, perhaps after the file was made
             self._close()
