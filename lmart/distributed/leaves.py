@@ -85,6 +85,9 @@ class ShardedLeaves:
         (enough,) = self.have_enough([(leaf, split)], min_documents)
         return enough
 
+    def every_bin_count(self, leaf: int) -> None:
+        """Return None: counts of all features are too many to be sent."""
+
     def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         found: Counts = self._shards.add("bin_counts", list(leaf_features))
@@ -141,7 +144,7 @@ class _ShardedFinder(SplitFinder):
         sure = self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total)
         return few or sure or split.split_gain == -np.inf
 
-    def _has_enough(self, leaf: Leaf, split: Split) -> bool:
+    def _has_enough(self, leaf: Leaf, split: Split, every: Int64Array | None = None) -> bool:
         # Counts by bin that are here answer without a message: the feature is then counted by them.
         return split.feature not in self._counts and super()._has_enough(leaf, split)
 

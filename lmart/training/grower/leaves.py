@@ -56,6 +56,10 @@ class LeafSource(Protocol):
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         ...
 
+    def every_bin_count(self, leaf: int) -> Int64Array | None:
+        """Return the documents of a leaf in each bin of all features, int64[n_bins]; None where that costs too much."""
+        ...
+
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
         """Give the documents of a leaf to the new leaves `left` and `right`."""
         ...
@@ -223,6 +227,19 @@ class LocalLeaves:
             documents = partition.of(leaf)
             bins = binned.bins_of_rows(feature, documents)
             row_partition.count_leaf_bins(bins, documents, 0, len(documents), counts)
+        return counts
+
+    def every_bin_count(self, leaf: int) -> Int64Array:
+        """Return the documents of a leaf in each bin of all features, int64[n_bins]."""
+        binned, counts = self._binned, np.zeros(self._binned.edges.n_bins, np.int64)
+        offsets, total = binned.row_offsets, 0
+        rows = (np.ones(binned.n_documents, np.int64), offsets[:-1], offsets[1:], binned.other_bins)
+        for partition in self.partitions:
+            documents = partition.of(leaf)
+            if len(documents):
+                total += histograms.add_documents(counts, documents, *rows, 0, len(documents))
+        features = (binned.edges.bin_offsets, binned.most_frequent_bins, 0, binned.edges.n_features)
+        histograms.complete_histogram(counts, total, *features)
         return counts
 
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:

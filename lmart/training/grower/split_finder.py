@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
+from lmart.binning.binned_features import can_be_split
 from lmart.binning.edges import BinEdges
 from lmart.kernels.trees import split_search as kernels
 from lmart.kernels.trees.histogram import complete_histogram, subtract_histogram
@@ -17,6 +18,7 @@ from lmart.kernels.trees.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool, chunks
 from lmart.training.grower.tree import GrowParams, Leaf
 
+FEW = 2  # features of a leaf that are counted one by one before all are counted together
 SCANNED = 16_384  # least bins in one piece of work
 NO_BOUNDS = (-math.inf, math.inf)
 NO_SPLIT = Split(-np.inf, -1, -1, False, 0)
@@ -120,9 +122,12 @@ class SplitFinder:
         leaf, split_gains, split = found
         limits = (self._search, self._min_documents, self._bounds_in_units(leaf))
         counted: dict[int, Split] = {}
+        every: Int64Array | None = None
         while split.split_gain > -np.inf:
             feature = split.feature
-            counts = self._bin_counts(found, feature)
+            if len(counted) == FEW and (every := self._source.every_bin_count(leaf.number)) is not None:
+                split_gains[~can_be_split(self._edges, every, self._min_documents)] = -np.inf
+            counts = self._bin_counts(found, feature) if every is None else self._of_feature(every, feature)
             of_feature, best = kernels.count_feature(
                 leaf.known_histogram, counts, feature, leaf.total, *limits, split_gains
             )
@@ -130,9 +135,14 @@ class SplitFinder:
             if split.feature in counted:
                 split = counted[split.feature]
                 break
-            if split.split_gain > -np.inf and self._has_enough(leaf, split):
+            if split.split_gain > -np.inf and self._has_enough(leaf, split, every):
                 break
         return self._in_full(split) if split.split_gain > -np.inf else None
+
+    def _of_feature(self, every: Int64Array, feature: int) -> Int64Array:
+        """Return the documents in each bin of a feature, of those in the bins of all features end to end."""
+        first, last = self._edges.bin_offsets[feature : feature + 2].tolist()
+        return every[first:last]
 
     def _bin_counts(self, found: FoundSplit, feature: int) -> Int64Array:
         """Return the documents of a leaf by bin of a feature."""
@@ -143,10 +153,18 @@ class SplitFinder:
         """Return a split with its gain no longer in units."""
         return Split(self._units.split_gain(split.split_gain), *split[1:])
 
-    def _has_enough(self, leaf: Leaf, split: Split) -> bool:
-        """Return whether both sides hold `min_documents`; sums of hessians may show it without a count."""
+    def _has_enough(self, leaf: Leaf, split: Split, every: Int64Array | None = None) -> bool:
+        """Return whether both sides hold `min_documents`; sums of hessians may show it without a count.
+
+        every : int64[n_bins], the documents of the leaf in each bin of all features, where that is known
+        """
         if self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total):
             return True
+        if every is not None:
+            counts = self._of_feature(every, split.feature)
+            of_missing = counts[-1] if split.missing_left and self._edges.has_missing[split.feature] else 0
+            n_left = int(counts[: split.bin + 1].sum() + of_missing)
+            return min(n_left, int(counts.sum()) - n_left) >= self._min_documents
         return self._source.has_enough(leaf.number, split, self._min_documents)
 
 
