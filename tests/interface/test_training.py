@@ -32,6 +32,7 @@ from lmart.errors import ArrayError, DataError, SettingsError, with_arguments
 from lmart.interface import verbose
 from lmart.interrupts import LOADING, safe_interrupts
 from lmart.settings import TrainSettings
+from lmart.settings import options as options_of_settings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
 
@@ -85,6 +86,56 @@ def test_the_bytes_of_the_command_line(settings: dict[str, Any], options: list[s
     expected = commanded(tmp_path, *options)
     assert saved(lmart.train(DATA, **settings), tmp_path) == expected
     assert saved(lmart.train(X, Y, QID, threads=1, **settings), tmp_path) == expected
+
+
+EACH: dict[str, Any] = {
+    "trees": 4,
+    "rankers": 2,
+    "linear": 0.3,
+    "tree": "depthwise",
+    "leaves": 5,
+    "learning_rate": 0.3,
+    "max_depth": 2,
+    "min_docs": 60,
+    "min_hessian": 2.5,
+    "l2": 4.0,
+    "max_bins": 9,
+    "objective": ["map", "lambdamart"],
+    "truncation": 4,
+    "sigma": 2.0,
+    "normalize": False,
+    "gain": [0, 1, 3, 7, 15],
+    "metric": ["map", "err@5"],
+    "early_stop": 1,
+    "absent": "missing",
+    "sample": 0.4,
+    "features": 0.5,
+    "monotone": {11: -1},
+    "categorical": [7],
+    "position_bias_reg": 2.0,
+    "seed": 9,
+}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_each_setting_gives_the_bytes_and_numbers_of_the_command_line(name: str, tmp_path: Path) -> None:
+    value, usual = EACH[name], {"trees": 3, "sample": 0.9}
+    words = {"objective": "map+lambdamart", "monotone": "11:-1"}
+    text = words.get(name) or (",".join(map(str, value)) if isinstance(value, list) else str(value))
+    options = [f"--{name.replace('_', '-')}", text] if name != "normalize" else ["--no-normalize"]
+    options += [word for other, number in usual.items() if other != name for word in (f"--{other}", str(number))]
+    given: dict[str, Any] = usual | {name: value}
+    places = np.arange(len(DATA)) % 4
+    if name == "position_bias_reg":
+        given["positions"] = places
+        options += ["--positions", str(lines(tmp_path, "p", places))]
+    expected = commanded(tmp_path, *options, "--valid", VALI, "--report", tmp_path / "r")
+    model = lmart.train(DATA, valid=VALID, **given)
+    assert saved(model, tmp_path) == expected and model.history is not None
+    report = json.loads((tmp_path / "r").read_text())
+    for entry in ("rounds", "rankers", "training", "validation", "importance", "metric"):
+        assert model.history.content[entry] == report[entry]
+    assert list(EACH) == [option.name for option in options_of_settings()]
 
 
 def test_a_table_of_gains_may_be_an_array(tmp_path: Path) -> None:
