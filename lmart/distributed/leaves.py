@@ -10,11 +10,13 @@ from lmart.array_types import Int64Array, UInt8Array
 from lmart.distributed.actors import Actors
 from lmart.distributed.sums import Counts, PackedRoot, PlannedSplit, SplitsDone
 from lmart.kernels.trees.split_gain import Split
+from lmart.kernels.trees.split_search import count_feature
 from lmart.threads import WorkerPool
-from lmart.training.grower.best_first import Expander, grow_best_first
+from lmart.training.grower.best_first import grow_best_first
+from lmart.training.grower.expander import Expander
 from lmart.training.grower.oblivious import Call, Level, grow_oblivious
-from lmart.training.grower.split_finder import FoundSplit, SplitFinder
-from lmart.training.grower.tree import LOW_HALF, GrownTree, GrowParams, Leaf
+from lmart.training.grower.split_finder import FoundSplit
+from lmart.training.grower.tree import LOW_HALF, GrownTree, GrowParams, Leaf, run_by_size
 
 AHEAD = 8  # leaves expanded at a time
 TOGETHER = 8  # leaves whose histograms come in one message
@@ -85,9 +87,6 @@ class ShardedLeaves:
         (enough,) = self.have_enough([(leaf, split)], min_documents)
         return enough
 
-    def every_bin_count(self, leaf: int) -> None:
-        """Return None: counts of all features are too many to be sent."""
-
     def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         found: Counts = self._shards.add("bin_counts", list(leaf_features))
@@ -112,61 +111,17 @@ def _planned(leaf: Leaf, left: int, right: int, sums: bool) -> PlannedSplit:
     return PlannedSplit(leaf.number, left, right, leaf.split, smaller if sums else None)
 
 
-class _ShardedFinder(SplitFinder):
-    """Assumes that a split leaves enough documents on each side, until the split was made, which counts them."""
-
-    def __init__(self, params: GrowParams) -> None:
-        super().__init__(params)
-        self._assumed: dict[int, FoundSplit] = {}
-        self._counts: dict[int, Int64Array] = {}  # by feature, of the leaf whose split is being replaced
-
-    def choose(self, found: Sequence[FoundSplit]) -> None:
-        for candidate in found:
-            if self._is_known(candidate):
-                candidate.leaf.split = self.best_with_enough(candidate)
-            else:
-                self._assumed[candidate.leaf.number] = candidate
-                candidate.leaf.split = self._in_full(candidate.split)
-
-    def confirm(self, leaf: Leaf, n_left: int, n_right: int) -> bool:
-        """Return whether the split that was made leaves enough documents; if not, give the leaf its next best split."""
-        found = self._assumed.pop(leaf.number, None)
-        if found is None or min(n_left, n_right) >= self._min_documents:
-            return True
-        leaf.split = self.next_best(found)
-        self._counts.clear()
-        return False
-
-    def _is_known(self, found: FoundSplit) -> bool:
-        """Return whether no document has to be counted to know whether a split leaves enough of them."""
-        leaf, split = found.leaf, found.split
-        few = self._source.n_documents(leaf.number) < 2 * self._min_documents
-        sure = self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total)
-        return few or sure or split.split_gain == -np.inf
-
-    def _has_enough(self, leaf: Leaf, split: Split, every: Int64Array | None = None) -> bool:
-        # Counts by bin that are here answer without a message: the feature is then counted by them.
-        return split.feature not in self._counts and super()._has_enough(leaf, split)
-
-    def _bin_counts(self, found: FoundSplit, feature: int) -> Int64Array:
-        """Return the documents of a leaf by bin of a feature; one message also brings those of likely next features."""
-        if feature not in self._counts:
-            leaf, split_gains, _ = found
-            likely = np.argsort(-split_gains, kind="stable")[:COUNTED]
-            features = [feature]
-            features += [other for other in likely.tolist() if other != feature and split_gains[other] > -np.inf]
-            counts = self._source.bin_counts([(leaf.number, other) for other in features])
-            self._counts |= dict(zip(features, counts, strict=True))
-        return self._counts[feature]
-
-
 class _ShardedExpander(Expander):
-    """Has leaves split by the shards in groups; a split that leaves too few documents is replaced instead."""
+    """Has leaves split by the shards in groups; a split that leaves too few documents is replaced instead.
+
+    A split is assumed to leave enough documents on each side, until it was made, which counts them.
+    """
 
     def __init__(self, params: GrowParams, leaves: ShardedLeaves) -> None:
-        self._confirming = _ShardedFinder(params)
-        super().__init__(params, self._confirming)
-        self._leaves = leaves
+        super().__init__(params)
+        self._leaves, self._min_documents = leaves, params.settings.min_documents
+        self._assumed: dict[int, FoundSplit] = {}
+        self._counts: dict[int, Int64Array] = {}  # by feature, of the leaf whose split is being replaced
 
     def leaves_ahead(self, threads: int) -> int:
         return min(AHEAD, self._histograms.most // 4)
@@ -174,6 +129,16 @@ class _ShardedExpander(Expander):
     def restore(self, leaves: list[Leaf], n_more: int) -> None:
         self._leaves.sum_again([leaf.number for leaf in leaves if leaf.histogram is None])
         super().restore(leaves, n_more)
+
+    def choose(self, found: Sequence[FoundSplit]) -> None:
+        for candidate in found:
+            leaf, _, split = candidate
+            if split.split_gain == -np.inf or self._leaves.n_documents(leaf.number) < 2 * self._min_documents:
+                leaf.split = None
+                continue
+            leaf.split = self._finder.in_full(split)
+            if self._min_documents > 1 and not self._params.surely_enough(split.left_total, leaf.total):
+                self._assumed[leaf.number] = candidate
 
     def expand(self, leaves: list[Leaf]) -> None:
         self.restore(leaves, 1)
@@ -188,7 +153,10 @@ class _ShardedExpander(Expander):
                     confirmed.append((leaf, left, right, buffer))
                 else:
                     self._histograms.take_back(buffer)
-            self.expand_all(confirmed)
+            n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in confirmed]
+            run_by_size(self.expand_by_histograms, confirmed, n_documents, self._params.pool)
+            for leaf, *_ in confirmed:
+                self.keep_histograms(leaf)
 
     def split(self, leaf: Leaf) -> None:
         self.restore([leaf], 0)
@@ -199,8 +167,52 @@ class _ShardedExpander(Expander):
                 self._histograms.give_back(leaf)
 
     def _confirm(self, leaf: Leaf, left: int, right: int) -> bool:
-        """Return whether a split leaves enough documents on each side."""
-        return self._confirming.confirm(leaf, self._source.n_documents(left), self._source.n_documents(right))
+        """Return whether the split that was made leaves enough documents; if not, give the leaf its next best split."""
+        found = self._assumed.pop(leaf.number, None)
+        n_left, n_right = self._leaves.n_documents(left), self._leaves.n_documents(right)
+        if found is None or min(n_left, n_right) >= self._min_documents:
+            return True
+        leaf.split = self._next_best(found)
+        self._counts.clear()
+        return False
+
+    def _next_best(self, found: FoundSplit) -> Split | None:
+        """Return the best split with enough documents where the split that was found has too few.
+
+        As `choose_split` does it, but that documents are counted by the shards.
+        """
+        leaf, split_gains, split = found
+        limits = (self._params.search, self._min_documents, self._finder.bounds_in_units(leaf))
+        counted: dict[int, Split] = {}
+        while split.split_gain > -np.inf:
+            feature = split.feature
+            counts = self._bin_counts(found, feature)
+            of_feature, best = count_feature(leaf.known_histogram, counts, feature, leaf.total, *limits, split_gains)
+            counted[feature], split = Split(*of_feature), Split(*best)
+            if split.feature in counted:
+                split = counted[split.feature]
+                break
+            if split.split_gain > -np.inf and self._has_enough(leaf, split):
+                break
+        return self._finder.in_full(split) if split.split_gain > -np.inf else None
+
+    def _has_enough(self, leaf: Leaf, split: Split) -> bool:
+        if self._params.surely_enough(split.left_total, leaf.total):
+            return True
+        # Counts by bin that are here answer without a message: the feature is then counted by them.
+        in_counts = split.feature in self._counts
+        return not in_counts and self._leaves.has_enough(leaf.number, split, self._min_documents)
+
+    def _bin_counts(self, found: FoundSplit, feature: int) -> Int64Array:
+        """Return the documents of a leaf by bin of a feature; one message also brings those of likely next features."""
+        if feature not in self._counts:
+            leaf, split_gains, _ = found
+            likely = np.argsort(-split_gains, kind="stable")[:COUNTED]
+            features = [feature]
+            features += [other for other in likely.tolist() if other != feature and split_gains[other] > -np.inf]
+            counts = self._leaves.bin_counts([(leaf.number, other) for other in features])
+            self._counts |= dict(zip(features, counts, strict=True))
+        return self._counts[feature]
 
 
 class _ShardedLevel(Level):

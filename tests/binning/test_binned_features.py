@@ -155,16 +155,6 @@ def test_a_layout_by_rows_is_that_of_columns(absent: str, threads: int, monkeypa
         assert found[documents].tolist() == by_columns.bins[f][documents].tolist()
 
 
-@pytest.mark.parametrize("wide", [8, 1 << 40])
-def test_counting_all_features_of_a_leaf_together_changes_nothing(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lmart.binning.edges.WIDE", wide)
-    settings, found = TrainSettings(trees=6, rankers=1, min_docs=9, sample=0.7, absent="missing"), []
-    for few in (0, 2, 1 << 20):
-        monkeypatch.setattr("lmart.training.grower.split_finder.FEW", few)
-        found.append(model_to_json(train(wide_dataset(4), [], settings, POOL).ensemble))
-    assert found[0] == found[1] == found[2]
-
-
 @pytest.mark.parametrize(
     "chosen",
     [

@@ -122,12 +122,13 @@ def test_weights_of_any_size_train_alike() -> None:
 def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
     ahead: int, shared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmart.training.grower import best_first, tree
+    from lmart.training.grower import expander, tree
 
     data = random_dataset(11, n_queries=80)
     chosen = replace(SMALL, leaves=20, min_docs=3)
     expected = fit(data, chosen)
-    monkeypatch.setattr(best_first, "AHEAD", ahead)
+    monkeypatch.setattr(expander, "AHEAD", ahead)
+    monkeypatch.setattr(expander, "SHARED", shared)
     monkeypatch.setattr(tree, "SHARED", shared)
     with WorkerPool(3) as pool:
         found = train(data, [], chosen, pool)

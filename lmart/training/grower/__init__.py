@@ -7,7 +7,8 @@ from lmart.binning.edges import BinEdges
 from lmart.settings.resolved import TreeSettings
 from lmart.threads import WorkerPool
 from lmart.training.grower.best_first import grow_best_first
-from lmart.training.grower.leaves import LeafSource
+from lmart.training.grower.expander import LocalExpander
+from lmart.training.grower.leaves import LocalLeaves
 from lmart.training.grower.oblivious import grow_oblivious
 from lmart.training.grower.tree import GrownTree, GrowParams, Histograms, Units
 
@@ -15,7 +16,7 @@ __all__ = ["GrowParams", "GrownTree", "Histograms", "Units", "grow_tree"]
 
 
 def grow_tree(
-    source: LeafSource,
+    source: LocalLeaves,
     edges: BinEdges,
     units: Units,
     settings: TreeSettings,
@@ -34,4 +35,6 @@ def grow_tree(
     """
     buffers = histograms or Histograms(edges.n_bins)
     params = GrowParams(source, edges, units, settings, pool, buffers, directions, allowed_features)
-    return grow_oblivious(params) if settings.form.oblivious else grow_best_first(params)
+    if settings.form.oblivious:
+        return grow_oblivious(params)
+    return grow_best_first(params, LocalExpander(params, source))

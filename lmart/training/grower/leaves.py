@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from lmart.binning.binned_features import BinnedFeatures
 from lmart.kernels.trees import histogram as histograms
 from lmart.kernels.trees import row_partition
 from lmart.kernels.trees.histogram import NarrowedRows
+from lmart.kernels.trees.leaf_expansion import GrowingRows, Range
 from lmart.kernels.trees.split_gain import Split
 from lmart.threads import WorkerPool, chunks
 
@@ -56,10 +58,6 @@ class LeafSource(Protocol):
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""
         ...
 
-    def every_bin_count(self, leaf: int) -> Int64Array | None:
-        """Return the documents of a leaf in each bin of all features, int64[n_bins]; None where that costs too much."""
-        ...
-
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
         """Give the documents of a leaf to the new leaves `left` and `right`."""
         ...
@@ -71,7 +69,7 @@ class Partition:
     def __init__(self, documents: Int32Array) -> None:
         self.documents = documents
         self.bounds = {0: (0, len(documents))}
-        self._right = np.empty(len(documents), np.int32)
+        self.buffer = np.empty(len(documents), np.int32)
 
     def of(self, leaf: int) -> Int32Array:
         """Return the rows of a leaf, a view."""
@@ -85,7 +83,7 @@ class Partition:
         bins : uint8[n_rows], the bin of each row in the split's feature
         """
         first, last = self.bounds[leaf]
-        documents, right_documents = self.documents[first:last], self._right[first:last]
+        documents, right_documents = self.documents[first:last], self.buffer[first:last]
         pieces = shares(len(documents), PARTITIONED, pool.threads)
         calls = [
             (bins, split.bin, missing_bin, split.missing_left, documents, start, stop, right_documents)
@@ -101,8 +99,13 @@ class Partition:
         for (start, stop), count in zip(pieces, counts, strict=True):
             documents[end : end + stop - start - count] = right_documents[start : stop - count]
             end += stop - start - count
-        self.bounds[left] = (first, first + middle)
-        self.bounds[right] = (first + middle, last)
+        self.set_children(leaf, left, right, middle)
+
+    def set_children(self, leaf: int, left: int, right: int, n_left: int) -> None:
+        """Give the first n_left rows of a leaf, as they are ordered now, to its left child, the others to the right."""
+        first, last = self.bounds[leaf]
+        self.bounds[left] = (first, first + n_left)
+        self.bounds[right] = (first + n_left, last)
 
 
 class RowNarrowing:
@@ -158,9 +161,9 @@ class LocalLeaves:
         offsets = binned.row_offsets
         self._rows = narrowed or NarrowedRows(offsets[:-1], offsets[1:], binned.other_bins)
         self._packed = packed
-        self._sampled = Partition(sampled)
+        self._sampled, self._unsampled = Partition(sampled), Partition(unsampled)
         self._worker_histograms = np.zeros((threads - 1, binned.edges.n_bins), np.int64)  # 0 between calls
-        self.partitions = (self._sampled, Partition(unsampled)) if len(unsampled) else (self._sampled,)
+        self.partitions = (self._sampled, self._unsampled) if len(unsampled) else (self._sampled,)
         self._n_documents = {0: len(sampled) + len(unsampled)}
 
     @property
@@ -168,9 +171,30 @@ class LocalLeaves:
         """uint8[m], each feature's most frequent bin."""
         return self._binned.most_frequent_bins
 
+    @cached_property
+    def rows(self) -> GrowingRows:
+        """The documents as kernels take them that process whole leaves."""
+        binned, partitions = self._binned, (self._sampled, self._unsampled)
+        return GrowingRows(
+            binned.bins,
+            binned.places,
+            binned.bin_counts,
+            binned.edges.missing_bins,
+            self._packed,
+            *self._rows,
+            binned.row_offsets,
+            binned.other_bins,
+            *[array for partition in partitions for array in (partition.documents, partition.buffer)],
+        )
+
+    def place(self, leaf: int) -> Range:
+        """Return where the documents of a leaf are in `rows`."""
+        return (*self._sampled.bounds[leaf], *self._unsampled.bounds[leaf])
+
     def cost(self, leaf: int) -> int:
-        """Return the documents of a leaf."""
-        return self._n_documents[leaf]
+        """Return the sampled documents of a leaf."""
+        first, last = self._sampled.bounds[leaf]
+        return last - first
 
     def histogram(self, leaf: int, out: Int64Array, pool: WorkerPool) -> int:
         """Write the packed sums by bin to out, int64[n_bins], and return the packed sum over the leaf."""
@@ -229,28 +253,24 @@ class LocalLeaves:
             row_partition.count_leaf_bins(bins, documents, 0, len(documents), counts)
         return counts
 
-    def every_bin_count(self, leaf: int) -> Int64Array:
-        """Return the documents of a leaf in each bin of all features, int64[n_bins]."""
-        binned, counts = self._binned, np.zeros(self._binned.edges.n_bins, np.int64)
-        offsets, total = binned.row_offsets, 0
-        rows = (np.ones(binned.n_documents, np.int64), offsets[:-1], offsets[1:], binned.other_bins)
-        for partition in self.partitions:
-            documents = partition.of(leaf)
-            if len(documents):
-                total += histograms.add_documents(counts, documents, *rows, 0, len(documents))
-        features = (binned.edges.bin_offsets, binned.most_frequent_bins, 0, binned.edges.n_features)
-        histograms.complete_histogram(counts, total, *features)
-        return counts
-
     def split(self, leaf: int, left: int, right: int, split: Split, pool: WorkerPool) -> None:
         """Give the documents of a leaf to the new leaves `left` and `right`."""
         missing_bin = int(self._binned.edges.missing_bins[split.feature])
-        for partition in self.partitions:
+        for partition in (self._sampled, self._unsampled):
             bins = self._binned.bins_of_rows(split.feature, partition.of(leaf), pool)
             partition.split(leaf, left, right, bins, split, missing_bin, pool)
-        for child in (left, right):
-            bounds = [partition.bounds[child] for partition in self.partitions]
-            self._n_documents[child] = sum([last - first for first, last in bounds])
+        self._count(left, right)
+
+    def set_children(self, leaf: int, left: int, right: int, n_left: int, n_left_unsampled: int) -> None:
+        """Note the new leaves whose documents a kernel has put in order; n_left : sampled ones that went left."""
+        self._sampled.set_children(leaf, left, right, n_left)
+        self._unsampled.set_children(leaf, left, right, n_left_unsampled)
+        self._count(left, right)
+
+    def _count(self, *leaves: int) -> None:
+        for leaf in leaves:
+            first, last, first_unsampled, last_unsampled = self.place(leaf)
+            self._n_documents[leaf] = last - first + last_unsampled - first_unsampled
 
 
 def shares(n: int, least: int, threads: int) -> list[tuple[int, int]]:

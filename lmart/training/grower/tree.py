@@ -88,6 +88,18 @@ class Leaf:
         assert self.histogram is not None
         return self.histogram
 
+    @property
+    def known_split(self) -> Split:
+        """The best split of a leaf that has one."""
+        assert self.split is not None
+        return self.split
+
+    def divide(self, left: int, right: int) -> tuple[Leaf, Leaf]:
+        """Return the children by the leaf's split; left, right : their numbers in the LeafSource."""
+        left_total, depth = self.known_split.left_total, self.depth + 1
+        self.children = Leaf(left, left_total, depth), Leaf(right, self.total - left_total, depth)
+        return self.children
+
 
 class Histograms:
     """Buffers for histograms, reused from leaf to leaf and from tree to tree, since allocation costs more than summing.
@@ -144,8 +156,8 @@ class GrowParams:
 
     def surely_enough(self, left_total: int, total: int) -> bool:
         """Return whether the sums of hessians show, without a count, that both sides hold `min_documents`."""
-        needed, left = self.settings.min_documents * self.units.largest_hessian, left_total & LOW_HALF
-        return 0 < needed <= min(left, (total & LOW_HALF) - left)
+        left = left_total & LOW_HALF
+        return 0 < self.search.sure_hessian <= min(left, (total & LOW_HALF) - left)
 
     @cached_property
     def search(self) -> SplitSearch:
@@ -163,6 +175,8 @@ class GrowParams:
             self.directions is not None,
             settings.l2 / unit,
             settings.min_hessian / unit,
+            settings.min_documents,
+            settings.min_documents * self.units.largest_hessian,
         )
 
 
@@ -235,11 +249,8 @@ def newton_step(leaf: Leaf, params: GrowParams) -> float:
 
 def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
     """Split a leaf by its split, and return its children; left, right : their numbers in the LeafSource."""
-    split, depth = leaf.split, leaf.depth + 1
-    assert split is not None
-    source.split(leaf.number, left, right, split, pool)
-    leaf.children = Leaf(left, split.left_total, depth), Leaf(right, leaf.total - split.left_total, depth)
-    return leaf.children
+    source.split(leaf.number, left, right, leaf.known_split, pool)
+    return leaf.divide(left, right)
 
 
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:

@@ -44,6 +44,8 @@ def searching(
         directions is not None,
         l2 / UNIT,
         least / UNIT,
+        1,
+        0,
     )
 
 
