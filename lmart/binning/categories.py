@@ -6,7 +6,7 @@ but by those of the other folds of queries: so trees cannot learn the labels of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
-from lmart.data.categories import Categories, cells_of
-from lmart.data.dataset import Features, Rows, SparseRows, Unbinned, pieces, query_ranges
+from lmart.data.categories import Categories, as_numbers, cells_of, placed_rows
+from lmart.data.dataset import RankingDataset, Rows, SparseRows, Unbinned, pieces, query_ranges
 from lmart.decimals import shortest
 from lmart.errors import DataError, quote
 from lmart.gains import Gain
@@ -23,7 +23,7 @@ from lmart.kernels.exact.bit_mixing import round_key
 from lmart.kernels.ranking.category_effects import UNITS, add_category_slopes
 from lmart.kernels.trees import gradient_sampling
 from lmart.scoring.scorer import ModelScores
-from lmart.settings import TrainSettings
+from lmart.settings import AUTO, TrainSettings
 from lmart.threads import WorkerPool
 
 FOLDS = 4  # of queries; few, as the places of a value in many folds would tell their labels
@@ -97,11 +97,16 @@ def bin_training_set(
     """
     limits = settings.max_bins, settings.absent, settings.min_docs, settings.seed
     if not settings.categorical:
+        refuse_texts(dataset)
         if scores is not None:
             scores.add_rows(dataset.features, dataset)
         return bin_dataset(dataset, *limits, pool)
     known = [] if scores is None else scores.categories_of(dataset)
-    columns = category_columns(settings.categories, dataset, dataset.source)
+    columns = category_columns(settings, dataset)
+    idle = idle_texts(dataset) if settings.categorical == AUTO else []
+    if idle:
+        missing = dict.fromkeys(idle, np.full(len(dataset.labels), np.nan))
+        dataset = replace(dataset, features=NumberedRows(dataset.features, missing))  # type: ignore[type-var]
     numbered = number_categories(dataset, columns, settings.gain, settings.absent, settings.seed, pool, known)
     rows = NumberedRows(dataset.features, numbered.held_out)
     if scores is not None:
@@ -126,14 +131,52 @@ def bin_training_set(
     return replace(binned, features=features, categories=numbered.categories, model_bins=of_model)
 
 
-def category_columns(names: Sequence[str], features: Features, source: str) -> list[int]:
-    """Return the columns that names or indices stand for, ascending; DataError when the data has no such feature."""
-    listed = features.feature_names or tuple(map(str, features.feature_ids.tolist()))
+def placed_dataset(dataset: RankingDataset, categories: Sequence[Categories]) -> RankingDataset:
+    """Return a data set whose texts are numbered as the categories of a model of the same features are."""
+    columns = np.arange(dataset.n_features, dtype=np.int32)
+    rows = placed_rows(dataset.features, dataset.texts, columns, categories)
+    return replace(dataset, features=rows.between(0, dataset.n_documents), texts={})
+
+
+def category_columns(settings: TrainSettings, dataset: Unbinned) -> list[int]:
+    """Return the columns of categories, ascending.
+
+    DataError when the data has no feature of a name, or a column holds texts and is no category.
+    """
+    listed = dataset.feature_names or tuple(map(str, dataset.feature_ids.tolist()))
     places = {name: column for column, name in enumerate(listed)}
-    for name in names:
+    for name in settings.categories:
         if name not in places:
-            raise DataError(f"there is no feature {quote(name)}, which --categorical names", source)
-    return sorted(places[name] for name in names)
+            raise DataError(f"there is no feature {quote(name)}, which --categorical names", dataset.source)
+    found = {places[name] for name in settings.categories}
+    if settings.categorical == AUTO:
+        found |= set(dataset.texts)
+    refuse_texts(dataset, found)
+    return sorted(found)
+
+
+def refuse_texts(dataset: Unbinned, categories: Collection[int] = ()) -> None:
+    """Raise DataError when a column holds texts and is no category."""
+    for column in sorted(dataset.texts):
+        if column not in categories:
+            names = dataset.feature_names
+            name = names[column] if names is not None else str(int(dataset.feature_ids[column]))
+            raise DataError(
+                f"column {quote(name)} holds texts; name it with --categorical, or leave it out", dataset.source
+            )
+
+
+def idle_texts(dataset: Unbinned) -> list[int]:
+    """Return the columns of texts that mostly stand in one row only, as titles do, so that nothing can be learned."""
+    return [column for column, texts in sorted(dataset.texts.items()) if 2 * len(texts) > len(dataset.labels)]
+
+
+def describe_idle(dataset: RankingDataset) -> list[str]:
+    """Return a line for each column that `idle_texts` finds."""
+    return [
+        f"{dataset.source}: column {quote(dataset.feature_name(column))} is left out: its values hardly repeat"
+        for column in idle_texts(dataset)
+    ]
 
 
 def number_categories(
@@ -154,7 +197,7 @@ def number_categories(
 
     DataError when a category has a value that is no whole number.
     """
-    of_known = {one.column: one for one in known}
+    of_known = {of_feature.column: of_feature for of_feature in known}
     cells = _cells_of_columns(dataset, columns, absent)
     gains, offsets = gain.scaled(dataset.labels, dataset.query_offsets), dataset.query_offsets
     folds = _folds(len(offsets) - 1, seed)
@@ -162,18 +205,24 @@ def number_categories(
     found = NumberedCategories((), {}, {}, [])
     categories = []
     for column in columns:
+        texts = dataset.texts.get(column)
+        if texts is not None and (said := as_numbers(texts)) is not None:
+            cells[column], texts = _looked_up(said, cells[column]), None
         held, codes, counts = _code_values(cells[column])
-        _refuse_fractions(held, dataset, column)
+        if texts is None:
+            _refuse_fractions(held, dataset, column)
         effects = fit_effects(codes, len(held), gains, offsets, folds, pool)
-        made, order = _in_order(column, held, counts, effects)
+        made, order = _in_order(column, held, counts, effects, texts)
         before = of_known.get(column)
+        seen_as = made if before is None else before
+        of_rows = cells[column] if texts is None else _looked_up(seen_as.places_of(texts), cells[column])
         if before is not None and (before.values, before.unseen) != (made.values, made.unseen):
             categories.append(before)
-            found.held_out[column] = before.find(cells[column])[0]
+            found.held_out[column] = before.find(of_rows)[0]
             found.kept.append(column)
             continue
         categories.append(made)
-        of_model = made.find(cells[column])[0]
+        of_model = made.find(of_rows)[0]
         numbers = _numbers_in_folds(made, order, effects)[row_folds, codes]  # -1 takes the nan at the end
         found.held_out[column] = numbers
         if not np.array_equal(numbers, of_model, equal_nan=True):
@@ -192,6 +241,14 @@ def _cells_of_columns(dataset: Unbinned, columns: Sequence[int], absent: str) ->
             rows = np.searchsorted(part.offsets, places, "right") - 1
             cells[column][start + rows] = part.values[places]
     return cells
+
+
+def _looked_up(table: Float64Array, cells: Float64Array) -> Float64Array:
+    """Return the entry of each number, float64[n]; nan stays."""
+    found = cells.copy()
+    there = ~np.isnan(cells)
+    found[there] = table[cells[there].astype(np.int64)]
+    return found
 
 
 def _folds(n_queries: int, seed: int) -> UInt8Array:
@@ -263,7 +320,9 @@ def _sum_slopes(
     return sum(own[1:], own[0])
 
 
-def _in_order(column: int, held: Float64Array, counts: Int64Array, effects: Effects) -> tuple[Categories, Int64Array]:
+def _in_order(
+    column: int, held: Float64Array, counts: Int64Array, effects: Effects, texts: Sequence[str] | None
+) -> tuple[Categories, Int64Array]:
     """Return a category in the order of its effects, and that order of its values, int64[n_values].
 
     Values of the same effect go by how many rows they have, most first: so do all values of a category that is the same
@@ -271,7 +330,8 @@ def _in_order(column: int, held: Float64Array, counts: Int64Array, effects: Effe
     """
     order = np.lexsort((held, -counts, effects.of_values))
     unseen = int(np.searchsorted(effects.of_values[order], 0.0, "right"))
-    return Categories(column, tuple(map(int, held[order].tolist())), unseen), order
+    values = tuple(map(int, held[order].tolist()))
+    return Categories(column, values if texts is None else tuple(texts[number] for number in values), unseen), order
 
 
 def _numbers_in_folds(categories: Categories, order: Int64Array, effects: Effects) -> Float64Array:

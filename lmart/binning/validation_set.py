@@ -12,10 +12,10 @@ from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import CodedRows, Coder, RowCoder, RowsToCode, row_arrays
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.edges import BinEdges
-from lmart.data.categories import with_numbers
+from lmart.data.categories import placed_rows, with_numbers
 from lmart.data.dataset import SparseRows, Unbinned, join_rows, take_rows
 from lmart.scoring.ensemble import Ensemble
-from lmart.scoring.feature_matching import FeatureMatcher
+from lmart.scoring.feature_matching import FeatureMatcher, match_dataset
 from lmart.threads import WorkerPool, chunks
 
 
@@ -132,8 +132,9 @@ def code_dataset(
     """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
     coder = ValidationCoder(model, edges, pool)
     n = len(dataset.labels)
+    rows = placed_rows(dataset.features, dataset.texts, match_dataset(model, dataset).known_columns, model.categories)
     for first, last in chunks(n, 8 * CHUNK) or [(0, 0)]:  # without rows too, the columns count
-        parts = [dataset.features.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
+        parts = [rows.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
         coder.add(parts, dataset.feature_ids, dataset.feature_names)
     judged = dataset.labels, dataset.query_offsets, dataset.source
     return coder.finish(*judged, dataset.table_features, dataset.input_rows, strict)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset
+from lmart.binning.categories import describe_idle
 from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.shared import one_for_each
@@ -22,6 +23,7 @@ from lmart.formats.query_groups import read_query_groups
 from lmart.formats.read_options import ReadOptions
 from lmart.scoring.feature_matching import match_dataset, missing_columns
 from lmart.scoring.scorer import ModelScores
+from lmart.settings import AUTO, TrainSettings
 from lmart.streams import check_output
 from lmart.threads import WorkerPool
 from lmart.training.boosting import without_trees
@@ -76,6 +78,7 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
     """Read all inputs of a run; DataError names file and line."""
     if not request.selection.tunes:  # which may choose another gain
         request = replace(request, read_options=replace(request.read_options, gain=request.settings.gain))
+    request = replace(request, read_options=with_categories(request.read_options, request.settings))
     train_set: Trainable
     validation_sets: Sequence[RankingDataset | CodedDataset]
     in_memory = continuation = folds = None
@@ -142,6 +145,11 @@ def _tell_others(of_query: Mapping[str, str], train_set: RankingDataset, path: s
         console.notice(f"{input_name(path)}: {queries} not in {input_name(train_set.source)}")
 
 
+def with_categories(options: ReadOptions, settings: TrainSettings) -> ReadOptions:
+    """Return how a training set is read: which columns of tables are categories."""
+    return replace(options, categories=dict.fromkeys(settings.categories), auto_categories=settings.categorical == AUTO)
+
+
 def _read_into_bins(
     request: TrainRequest, pool: WorkerPool, console: Console
 ) -> tuple[BinnedDataset, list[CodedDataset], list[str], Continuation | None]:
@@ -181,6 +189,8 @@ def _validation_files(request: TrainRequest) -> list[tuple[str, ReadOptions]]:
 
 def _read_into_memory(request: TrainRequest, pool: WorkerPool) -> SetsInMemory:
     train_set = read_dataset(request.files.data, request.read_options, pool)
+    for text in describe_idle(train_set) if request.read_options.auto_categories else ():
+        request.read_options.notice(text)
     models = [without_trees(train_set, request.settings)]
     with reading_validation():
         validation_sets = [

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
-from lmart.data.dataset import SparseRows
+from lmart.data.dataset import Rows, SparseRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +77,76 @@ class Categories:
         missing = np.isnan(cells)
         return np.where(missing, np.nan, np.where(seen, numbers[places], self.unseen_number)), ~(seen | missing)
 
+    def places_of(self, texts: Sequence[str]) -> Float64Array:
+        """Return what rows are to hold of each text, float64[n]: its place in `values`, or the number that it says."""
+        if not self.of_texts:
+            return np.array([_number_in(text) for text in texts], np.float64)
+        places = {value: place for place, value in enumerate(self.values)}
+        return np.array([places.get(text, -1) for text in texts], np.float64)
+
     def split(self, threshold: float) -> tuple[list[int] | list[str], list[int] | list[str], bool]:
         """Return the values that go left at a threshold, those that go right, and whether unseen ones go left."""
         n_left = int(np.searchsorted(self.numbers, threshold, "right"))
         left, right = self.values[:n_left], self.values[n_left:]
         return list(left), list(right), self.unseen_number <= threshold  # type: ignore[return-value]
+
+
+def as_numbers(texts: Sequence[str]) -> Float64Array | None:
+    """Return the whole numbers that texts say, float64[n]; None when one says none."""
+    try:
+        numbers = np.array(list(map(float, texts)), np.float64)
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() and (np.floor(numbers) == numbers).all() else None
+
+
+def _number_in(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.5  # no value of a category
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Rows whose texts are numbered as the categories of a model are.
+
+    tables : by column, what rows are to hold in place of each number, float64[n_texts]
+    """
+
+    rows: Rows
+    tables: Mapping[int, Float64Array]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def between(self, start: int, stop: int) -> SparseRows:
+        """Return rows start:stop."""
+        part = self.rows.between(start, stop)
+        values = part.values.copy()
+        for column, table in self.tables.items():
+            cells = np.flatnonzero((part.columns == column) & ~np.isnan(values))
+            values[cells] = table[values[cells].astype(np.int64)]
+        return SparseRows(part.offsets, part.columns, values)
+
+
+def placed_rows(
+    rows: Rows, texts: Mapping[int, Sequence[str]], column_map: Int32Array, categories: Sequence[Categories]
+) -> Rows:
+    """Return the rows of a data set with its own numbers of texts as a model takes them.
+
+    texts      : by column of the rows, the texts that its numbers stand for
+    column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
+    """
+    if not texts:
+        return rows
+    by_feature = {of_feature.column: of_feature for of_feature in categories}
+    tables = {
+        column: by_feature[int(column_map[column])].places_of(listed)
+        for column, listed in texts.items()
+        if int(column_map[column]) in by_feature
+    }
+    return PlacedRows(rows, tables) if tables else rows
 
 
 def with_numbers(
@@ -98,7 +163,7 @@ def with_numbers(
         if len(cells):
             values = rows.values.copy() if values is None else values
             values[cells], is_unseen = of_feature.find(rows.values[cells])
-            if unseen is not None:
+            if unseen is not None and of_feature.values:
                 unseen[of_feature.column] += int(is_unseen.sum())
     return rows if values is None else SparseRows(rows.offsets, rows.columns, values)
 

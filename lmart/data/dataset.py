@@ -126,6 +126,10 @@ class Unbinned(Judged, TableColumns, Protocol):
     def features(self) -> Rows:
         """The rows."""
 
+    @property
+    def texts(self) -> Mapping[int, tuple[str, ...]]:
+        """By feature that is a category of texts, the texts that its numbers in the rows stand for."""
+
 
 class DataSize(Protocol):
     """How many documents, queries, queries of one row and features a data set has."""
@@ -192,6 +196,7 @@ class RankingDataset(Counted):
                      collected by query; None: documents are in the order of the input
     source         : what to call it in messages
     table_features : for each input that is a table, the ids of the features that it has a column for
+    texts          : by feature that is a category of texts, the texts that its numbers in the rows stand for
     """
 
     features: SparseRows
@@ -204,6 +209,7 @@ class RankingDataset(Counted):
     input_rows: Int64Array | None = None
     source: str = field(default="data", compare=False)
     table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
+    texts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.labels)
@@ -239,6 +245,7 @@ def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDatas
         None if documents is None else [documents[row] for row in rows.tolist()],
         rows if dataset.input_rows is None else dataset.input_rows[rows],
         dataset.source,
+        texts=dataset.texts,
     )
 
 
@@ -248,6 +255,9 @@ def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
     Features are the same by name where there are names, else by index; DataError when only some sets have names.
     """
     first, rest = sets[0], sets[1:]
+    for dataset in sets:
+        if dataset.texts:
+            raise DataError("data sets with categories of texts are not joined; join their files", dataset.source)
     for dataset in rest:
         if (dataset.feature_names is None) != (first.feature_names is None):
             raise DataError("only some of the data sets have names of features; give them the same", dataset.source)

@@ -41,6 +41,7 @@ class ArrayDataset(Counted):
     input_rows: Int64Array | None = None
     source: str = field(default="X", compare=False)
     table_features: Mapping[str, Int64Array] = field(default_factory=dict, compare=False)
+    texts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @with_hints

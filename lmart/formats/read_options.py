@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +42,9 @@ class ReadOptions:
     gain              : refuse labels without an entry in its table
     known_features    : names of the features that a model has, or their numbers as text; other columns of a table are
                         not parsed, so they may hold text. None: every column counts
+    categories        : by name of a column of tables whose texts are categories, the number of each text, as a model
+                        has it; None: they are numbered in the order of first appearance
+    auto_categories   : so are the texts of every other column that holds texts in its first row
     refuse_unknown    : refuse columns that `known_features` lacks
     watch             : called with how far the reading of an input is, after each block
     tell              : called with a line for the user, and whether it is a warning (else a notice)
@@ -104,6 +107,8 @@ class ReadOptions:
     fold_column: str | None = None
     gain: Gain | None = None
     known_features: frozenset[str] | None = None
+    categories: Mapping[str, Mapping[str, int] | None] = field(default_factory=dict, compare=False)
+    auto_categories: bool = False
     refuse_unknown: bool = False
     tell: Callable[[str, bool], None] | None = field(default=None, compare=False)
     may_be_empty: bool = False

@@ -13,6 +13,7 @@ from lmart.foreign_names import perhaps
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
 from lmart.interrupts import safe_interrupts
+from lmart.settings import AUTO
 from lmart.threads import WorkerPool, threads_to_use
 
 
@@ -28,6 +29,7 @@ class ReadArguments(TypedDict, total=False):
     query_column: str | None
     document_column: str | None
     ignore_columns: Sequence[str]
+    categorical: str | Sequence[str]
     threads: int | None
 
 
@@ -37,7 +39,8 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     path    : a file, or several, which are one data set in this order: LETOR text, CSV, TSV or Parquet
     options : the options of the command line, with underscores: `group_by_qid`, `duplicates`, `max_errors`,
               `allow_inf`, `query_sizes` (a file), `label_column`, `query_column`, `document_column`, `ignore_columns`
-              (a list of names) and `threads`
+              (a list of names) and `threads`; and `categorical`, names of columns whose texts are categories, or 'auto'
+              for all that hold texts: name them in `lmart.train` too
 
     ValueError for an option that is not allowed; DataError names file, line and token of what cannot be read. A
     UserWarning says what may be wrong with the data.
@@ -59,6 +62,10 @@ def read(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **opti
     if "ignore_columns" in keywords:
         columns = keywords["ignore_columns"]
         keywords["ignore_columns"] = (columns,) if isinstance(columns, str) else tuple(map(str, columns))
+    if "categorical" in keywords:
+        named = keywords.pop("categorical")
+        names = [] if named == AUTO else named.split(",") if isinstance(named, str) else [*map(str, named)]
+        keywords |= {"categories": dict.fromkeys(names), "auto_categories": named == AUTO}
     if keywords.get("query_sizes") is not None:
         keywords["query_sizes"] = os.fspath(keywords["query_sizes"])
     warnings: list[str] = []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmart.array_types import Int32Array
+from lmart.data.categories import placed_rows
 from lmart.data.dataset import Rows
 from lmart.data.feature_names import USUAL, is_index
 from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
@@ -37,7 +38,8 @@ def match_columns(
         judged = unbinned(features, "features", True, ensemble)
         matcher = match_dataset(ensemble, judged)
         _tell(ensemble, matcher, judged.source, strict, bool(matcher.tables))
-        return judged.features, matcher.known_columns
+        rows = placed_rows(judged.features, judged.texts, matcher.known_columns, ensemble.categories)
+        return rows, matcher.known_columns
     columns = features_of(features, "features", chosen)
     if not columns.by_label:
         refuse_other_width(len(columns.ids), ensemble, "features")

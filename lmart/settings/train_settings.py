@@ -167,10 +167,11 @@ class TrainSettings:
         "",
         "Features whose values are categories, not quantities.",
         "Name them by index or column name: a list NAME,NAME,... or a FILE with a name on each line. The values are "
-        "whole numbers. They are put in the order of what they add to a score by themselves, and trees split that "
-        "order; a category that is the same for all documents of each query goes by how frequent its values are. The "
-        "model keeps the order, and values that training did not see have a place of their own in it.",
-        metavar="LIST|FILE",
+        "whole numbers or, in tables, texts; auto: all columns of texts, except where values hardly repeat. They are "
+        "put in the order of what they add to a score by themselves, and trees split that order; a category that is "
+        "the same for all documents of each query goes by how frequent its values are. The model keeps the order, and "
+        "values that training did not see have a place of their own in it.",
+        metavar="LIST|FILE|auto",
         shown="none",
     )
     position_bias_reg: float = declared(
@@ -203,7 +204,8 @@ class TrainSettings:
     @property
     def categories(self) -> tuple[str, ...]:
         """The names or indices of the features that are categories; SettingsError when one is empty or stands twice."""
-        names = tuple(name.strip() for name in self.categorical.split(",")) if self.categorical else ()
+        given = "" if self.categorical == AUTO else self.categorical
+        names = tuple(name.strip() for name in given.split(",")) if given else ()
         if "" in names:
             raise SettingsError(f"categorical is {quote(self.categorical)}; give names or indices, with commas between")
         if (twice := first_repeated(names)) is not None:

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.binning.categories import bin_training_set
+from lmart.binning.categories import bin_training_set, placed_dataset
 from lmart.binning.validation_set import code_dataset
 from lmart.data.dataset import RankingDataset, rows_of, select_queries
 from lmart.data.metadata import NO_METADATA, Metadata
@@ -153,6 +153,7 @@ class FoldTraining:
         given = of_fold.recorded
         binned = bin_training_set(self._seen, given, pool)
         self.empty = without_trees(binned, given, binned.categories)
+        self._seen, self._measured = (placed_dataset(data, binned.categories) for data in (self._seen, self._measured))
         coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
         self._runs = [
             TrainingRun(

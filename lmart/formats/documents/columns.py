@@ -13,6 +13,7 @@ from lmart.array_types import Int64Array
 from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, are_indices, is_index
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, input_name, quote
+from lmart.formats.documents.category_texts import CATEGORY, CategoryTexts
 from lmart.formats.documents.column_names import check_names, data_fault, listed, name_documents, no_such_column
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
@@ -27,7 +28,7 @@ class ColumnPlan:
     """The role of each column of one table, and the order of its features.
 
     names   : the columns, in the order of the table
-    kinds   : uint8[n_fields], LABEL, QUERY, DOCUMENT, FEATURE or IGNORED of kernels.text.delimited
+    kinds   : uint8[n_fields], LABEL, QUERY, DOCUMENT, FEATURE or IGNORED of kernels.text.delimited, or CATEGORY
     places  : int32[n_fields], index of a feature among the cells of a row, which are ordered by ascending feature id
     columns : int32[n_features], the column in the FeatureTable of each cell of a row
     """
@@ -36,6 +37,16 @@ class ColumnPlan:
     kinds: npt.NDArray[np.uint8]
     places: npt.NDArray[np.int32]
     columns: npt.NDArray[np.int32]
+
+    @property
+    def parsed_kinds(self) -> npt.NDArray[np.uint8]:
+        """The kinds that the kernel knows: it passes over categories."""
+        return np.where(self.kinds == CATEGORY, IGNORED, self.kinds).astype(np.uint8)
+
+    @property
+    def categories(self) -> list[int]:
+        """The columns of the table whose texts are categories."""
+        return np.flatnonzero(self.kinds == CATEGORY).tolist()
 
     @property
     def n_features(self) -> int:
@@ -88,7 +99,14 @@ def plan_columns(
     rank[order] = np.arange(len(order))
     places = np.zeros(len(names), np.int32)
     places[kinds == FEATURE] = rank
-    return ColumnPlan(tuple(names), kinds, places, columns[order])
+    columns = columns[order]
+    automatic = texts if options.auto_categories else ()
+    for f in np.flatnonzero(kinds == FEATURE).tolist():
+        name, column = names[f], int(columns[places[f]])
+        if name in options.categories or name in automatic or column in table.categories:
+            kinds[f] = CATEGORY
+            table.categories.setdefault(column, CategoryTexts(options.categories.get(name)))
+    return ColumnPlan(tuple(names), kinds, places, columns)
 
 
 def _special_columns(

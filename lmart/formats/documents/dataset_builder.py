@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -124,9 +125,10 @@ class DatasetBuilder(LabelAndIdBuilder):
             rows, labels = take_rows(rows, doc_order), labels[doc_order]
             document_ids = None if document_ids is None else [document_ids[doc] for doc in doc_order.tolist()]
         names = table.names_of(order)
-        return RankingDataset(
-            rows, table.ids[order], labels, offsets, query_ids, names, document_ids, input_rows, source, table.of_tables
-        )
+        texts = {int(places[column]): of_column.found for column, of_column in table.categories.items()}
+        ids = table.ids[order]
+        made = RankingDataset(rows, ids, labels, offsets, query_ids, names, document_ids, input_rows, source)
+        return replace(made, table_features=table.of_tables, texts=texts)
 
 
 class SizedRows(WrappedReader):

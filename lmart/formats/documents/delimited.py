@@ -14,12 +14,21 @@ from itertools import islice
 
 import numpy as np
 
+from lmart.array_types import Float64Array
 from lmart.data.dataset import SparseRows
 from lmart.errors import DataError, quote
 from lmart.formats.documents.blocks import CellBatch, RowBlock
 from lmart.formats.documents.column_names import list_of_columns, name_documents
 from lmart.formats.documents.columns import ColumnPlan, plan_columns
-from lmart.formats.documents.diagnostics import INNER_RETURN, NO_VALUE, TRUTH, is_text, label_fault, value_fault
+from lmart.formats.documents.diagnostics import (
+    INNER_RETURN,
+    NO_VALUE,
+    TRUTH,
+    encoding_fault,
+    is_text,
+    label_fault,
+    value_fault,
+)
 from lmart.formats.documents.quoted import BLANKS, DELIMITERS, QuotedRecords, csv_records, header_names
 from lmart.formats.documents.text_reader import Buffers, TextReader, count_lines, cut_at_newlines, powers_of_five
 from lmart.formats.read_options import ReadOptions
@@ -61,13 +70,18 @@ class DelimitedReader(TextReader):
         return self._parse_plain(buffer, start, stop, self.plan)
 
     def _text_columns(self, head: bytes, names: list[str]) -> set[str]:
-        """Return the columns that hold text in the first row, as far as it can be read by itself."""
+        """Return the columns that hold text in the first row, as far as it can be read by itself.
+
+        Where columns of texts are categories, in any of the first rows.
+        """
         lines = head[: head.rfind(b"\n") + 1].decode("utf-8", "replace").splitlines()
+        found: set[str] = set()
         try:
-            row = next(csv_records(lines, self.format), [])
+            for row in islice(csv_records(lines, self.format), SAMPLE_ROWS if self.options.auto_categories else 1):
+                found |= {name for name, field in zip(names, row, strict=False) if is_text(field.strip().encode())}
         except csv.Error:
-            return set()
-        return {name for name, field in zip(names, row, strict=False) if is_text(field.encode())}
+            pass
+        return found
 
     def end(self) -> None:
         """Refuse a quoted field that is still open at the end of the input."""
@@ -87,9 +101,8 @@ class DelimitedReader(TextReader):
         lines_of = self.pool.run(count_lines, [(text, *bound) for bound in bounds])
         batch = CellBatch(self._cell_buffer, [lines * plan.n_features for lines in lines_of], self._lasting)
         all_outputs = self.buffers(len(bounds))
-        layout = delimited_text.TableLayout(
-            ord(self.delimiter), plan.kinds, plan.places, plan.n_features, self.options.allow_inf, powers_of_five()
-        )
+        columns = plan.parsed_kinds, plan.places, plan.n_features
+        layout = delimited_text.TableLayout(ord(self.delimiter), *columns, self.options.allow_inf, powers_of_five())
         calls = []
         for chunk, (out, lines) in enumerate(zip(all_outputs, lines_of, strict=True)):
             out.reserve(lines, lines * (1 + plan.n_features), self.options.max_errors)
@@ -136,7 +149,11 @@ class DelimitedReader(TextReader):
         if plan.column(delimited_text.DOCUMENT) is not None:
             documents = self.read_documents(buffer, out.documents[:n_rows], bound[0])
         labels = None if label_column is None else out.labels[:n_rows]
-        rows = SparseRows(*plan.cells(n_rows), batch.close_up(chunk, n_rows * plan.n_features)[1])
+        values = batch.close_up(chunk, n_rows * plan.n_features)[1]
+        if plan.categories and not spans:
+            sampled = list(self._sample(buffer, bound[0], bound[0], bound[1]))
+            self._number_texts([row for _, row in sampled], [line for line, _ in sampled], values, plan)
+        rows = SparseRows(*plan.cells(n_rows), values)
         return RowBlock(rows, labels, *queries, documents, self.line + 1)
 
     def _sample(self, buffer: bytearray, start: int, first: int, stop: int) -> Iterator[tuple[int, list[bytes]]]:
@@ -178,7 +195,7 @@ class DelimitedReader(TextReader):
                 name = plan.names[f]
                 also = f" {shlex.quote(list_of_columns(texts))}" if name == texts[0] else ""
                 values = [row[f] for _, row in complete]
-                remedy = "turn it into numbers"
+                remedy = "in training, name it with --categorical if its values are categories"
                 if len(set(values)) == len(values) and not name_documents(plan.names, self.options):
                     remedy = f"give --document-column {shlex.quote(name)} if it names documents"
                 what = f"column {quote(name)} holds text, such as {quote(field)}"
@@ -230,10 +247,11 @@ class DelimitedReader(TextReader):
         return next(faulty, len(rows))
 
     def _block_of(self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], plan: ColumnPlan) -> RowBlock:
-        values = np.empty((len(rows), plan.n_features))
+        values = np.zeros((len(rows), plan.n_features))
         for column in np.flatnonzero(plan.kinds == delimited_text.FEATURE).tolist():
             values[:, plan.places[column]] = [field_value(row[column]) for row in rows]
         values += 0.0  # no minus zero
+        self._number_texts(rows, lines, values.reshape(-1), plan)
         labels = documents = None
         if (f := plan.column(delimited_text.LABEL)) is not None:
             labels = np.array([field_value(row[f]) for row in rows]) + 0.0
@@ -250,6 +268,21 @@ class DelimitedReader(TextReader):
         features = SparseRows(*plan.cells(len(rows)), values.reshape(-1))
         return RowBlock(features, labels, *queries, documents, lines[0])
 
+    def _number_texts(
+        self, rows: Sequence[Sequence[bytes]], lines: Sequence[int], values: Float64Array, plan: ColumnPlan
+    ) -> None:
+        """Write the numbers of categories, float64[n_rows * n_features]; add faults of texts that are not UTF-8."""
+        cells = values.reshape(len(rows), plan.n_features)
+        for f in plan.categories:
+            fields = [row[f] for row in rows]
+            for line, field in zip(lines, fields, strict=True):
+                if not field.isascii() and not _is_utf8(field):
+                    what = f"value of column {quote(plan.names[f])}"
+                    self.faults.append(self.fault(line, encoding_fault(field, what)))
+            texts = [field.decode("utf-8", "replace") for field in fields]
+            place = plan.places[f]
+            cells[:, place] = self.table.categories[int(plan.columns[place])].number(texts)
+
     def _fields(self, line: bytes) -> list[bytes]:
         line = line.rstrip(BLANKS.encode() if self.format == "csv" else b"\r ")
         return [field.strip(b" \t") for field in line.split(self.delimiter.encode())]
@@ -265,6 +298,14 @@ class TsvReader(DelimitedReader):
     """Reads TSV."""
 
     format = "tsv"
+
+
+def _is_utf8(field: bytes) -> bool:
+    try:
+        field.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def field_value(field: bytes) -> float:

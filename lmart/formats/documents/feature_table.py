@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from lmart.array_types import Int64Array
 from lmart.errors import quote
+from lmart.formats.documents.category_texts import CategoryTexts
 from lmart.kernels.text.feature_ids import register_ids
 from lmart.kernels.text.letor import COLUMN, ID, LENGTH, MASK, N_PATTERN_COLUMNS, PATTERN, KnownFeatures
 
@@ -41,6 +42,7 @@ class FeatureTable:
     def __init__(self) -> None:
         self.names: list[str] | None = None
         self.of_tables: dict[str, Int64Array] = {}  # by input with a header: the ids that it has a column for
+        self.categories: dict[int, CategoryTexts] = {}  # by column, of tables
         self.ignored: dict[int, bool] = {}  # ids to ignore in LETOR text, and whether a row had them
         self._count = 0
         self._ids = np.empty(64, np.int64)

@@ -19,6 +19,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
+from lmart.formats.documents import category_texts
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowSource, refuse
 from lmart.formats.documents.column_names import name_documents, refuse_usual
 from lmart.formats.documents.columns import ColumnPlan, plan_columns
@@ -193,10 +194,14 @@ class ParquetReader(RowReader):
             if kind in (delimited_text.FEATURE, delimited_text.LABEL) and not is_number(plain):
                 what = f"column {quote(name)} holds {type_}, no numbers"
                 remedy = "leave it out with --ignore-columns, or turn it into numbers"
-                if is_text(plain) and not name_documents(plan.names, self._options):
-                    chosen = f"give --document-column {shlex.quote(name)} if it names documents"
+                if is_text(plain):
+                    chosen = "in training, name it with --categorical if its values are categories"
+                    if not name_documents(plan.names, self._options):
+                        chosen += f", give --document-column {shlex.quote(name)} if it names documents"
                     remedy = f"{chosen}, or leave it out with --ignore-columns"
                 found.append(f"{what}; {remedy if kind == delimited_text.FEATURE else 'a label is a number from 0 up'}")
+            elif kind == category_texts.CATEGORY and not (is_number(plain) or is_text(plain)):
+                found.append(f"column {quote(name)} holds {type_}, no categories; turn it into text")
             elif kind in (delimited_text.QUERY, delimited_text.DOCUMENT) and not (is_number(plain) or is_text(plain)):
                 what = "query id" if kind == delimited_text.QUERY else self._options.row_text
                 found.append(f"column {quote(name)} holds {type_}, no {what}; turn it into text")
@@ -216,6 +221,10 @@ class ParquetReader(RowReader):
             match kind:
                 case delimited_text.FEATURE:
                     values[:, plan.places[f]] = self._feature(batch.column(original), name, faults)
+                case category_texts.CATEGORY:
+                    texts, _ = texts_of(batch.column(original), name, "category", self.path)
+                    column = int(plan.columns[plan.places[f]])
+                    values[:, plan.places[f]] = self.table.categories[column].number(texts)
                 case delimited_text.LABEL:
                     labels = self._labels(batch.column(original), name, faults)
                 case delimited_text.QUERY:

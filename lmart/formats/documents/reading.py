@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError, input_name
+from lmart.errors import DataError, input_name, quote
 from lmart.formats.detection import data_format, read_head, refuse_foreign
 from lmart.formats.documents.blocks import CellBuffer, RowBlock, RowReader, RowSource, SeenQueries, WrappedReader
 from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
@@ -115,12 +115,31 @@ def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | 
 
 
 def for_models(options: ReadOptions, models: Sequence[Ensemble]) -> ReadOptions:
-    """Return the options for data that only these models are to score: of tables only their features are parsed."""
+    """Return the options for data that only these models are to score: of tables only their features are parsed.
+
+    DataError when two models have other texts in a category of the same name.
+    """
+    if any(model.categories for model in models):
+        options = dataclasses.replace(options, categories=_texts_of(models), auto_categories=False)
     named = {model.feature_names is not None for model in models}
     if len(named) > 1:  # matched by name for one, by number for the other
         return options
     names = {model.feature_name(column) for model in models for column in range(model.n_features)}
     return dataclasses.replace(options, known_features=frozenset(names))
+
+
+def _texts_of(models: Sequence[Ensemble]) -> dict[str, dict[str, int]]:
+    """Return the place of each text among the values of categories, by the name of the category."""
+    found: dict[str, dict[str, int]] = {}
+    for model in models:
+        for of_feature in model.categories:
+            if of_feature.of_texts or not of_feature.values:
+                name = model.feature_name(of_feature.column)
+                places = {str(value): place for place, value in enumerate(of_feature.values)}
+                if found.setdefault(name, places) != places:
+                    what = f"the models have other values of category {quote(name)}, or another order of them"
+                    raise DataError(f"{what}; give one model at a time")
+    return found
 
 
 def _query_sizes(options: ReadOptions) -> QuerySizes | None:

@@ -388,7 +388,7 @@ def test_a_column_of_text_is_one_fault_and_damaged_cells_are_one_each(quoted: bo
     assert [fault.line for fault in faults] == [2, 2, 2, 6, 15, 24]
     advice = "give --document-column title if it names documents, or leave it out with --ignore-columns title,brand,odd"
     assert faults[0].message == f"column 'title' holds text, such as 't0'; {advice}"
-    assert "column 'brand' holds text, such as 'a b'; turn it into numbers, or leave it out" in faults[1].message
+    assert "column 'brand' holds text, such as 'a b'; in training, name it with --categorical" in faults[1].message
     for options in ({"document_column": "good"}, {"ignore_columns": ("good",)}):
         told = faults_of(text, "csv", max_errors=6, **options)[0].message
         assert ("--document-column" in told) == ("document_column" not in options)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.errors import counted
+from lmart.errors import counted, quote
 from lmart.formats.models.lightgbm.conditions import (
     CATEGORICAL,
     DEFAULT_LEFT,
@@ -85,6 +85,12 @@ def prepare(ensemble: Ensemble, is_text: bool) -> WrittenEnsemble:
     counts = _node_documents(plain.trees)
     trees = [_write_tree(tree, columns.numbers, by_tree.get(t, {}), counts[t]) for t, tree in enumerate(plain.trees)]
     notes = [*columns.notes, *growth_notes(based, plain), *absent_notes(sets.ensemble, "LightGBM", True)]
+    notes += [
+        f"the texts of category {quote(ensemble.feature_name(each.column))} became numbers from 0, in the order of "
+        "'values' in the model file"
+        for each in ensemble.categories
+        if each.of_texts
+    ]
     if sets.changed:
         splits = counted(sets.changed, "split")
         notes.append(f"missing values of categories go with unseen ones in LightGBM, but not in {splits} of the model")

@@ -1,0 +1,135 @@
+"""Columns of texts in tables as categories: CSV, TSV and Parquet give one model, from Python too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.commands import run
+
+import lmart
+from lmart.errors import DataError
+from lmart.formats.models.model_files import read_model
+
+NAMES = ["plain", "with, comma", "ünï", "12", 'a "quote"', "x y", "Q", "r"]
+ONE = ("--rankers", "1", "--trees", "10", "--min-docs", "4")
+
+
+def table(seed: int, n_queries: int = 60, new: bool = False) -> list[list[str]]:
+    """Rows of label, query, shop, price and a title that is never the same; some shops are missing, or new."""
+    rng = np.random.default_rng(seed)
+    worth = np.array([1.5, -1.0, 0.5, -2.0, 1.0, 0.0, -0.5, 2.0])
+    rows = []
+    for q in range(n_queries):
+        shop, price = rng.integers(0, 8, 6), rng.normal(size=6)
+        rank = (worth[shop] + 0.2 * price + 0.2 * rng.gumbel(size=6)).argsort().argsort()
+        names = ["" if rng.random() < 0.05 else "never seen" if new and rng.random() < 0.1 else NAMES[s] for s in shop]
+        rows += [[str(int(rank[k] > 3)), f"q{q}", names[k], f"{price[k]:.3f}", f"{q}/{k}"] for k in range(6)]
+    return rows
+
+
+def write(name: str, rows: list[list[str]], header: str = "rel,qid,shop,price,title") -> None:
+    mark = "\t" if name.endswith("tsv") else ","
+    lines = [header.split(","), *rows]
+    quoted = [['"' + x.replace('"', '""') + '"' if mark in x or '"' in x else x for x in line] for line in lines]
+    Path(name).write_text("".join(mark.join(line) + "\n" for line in quoted))
+
+
+@pytest.fixture(autouse=True)
+def tables(in_folder: None) -> None:
+    write("d.csv", table(1))
+    write("v.csv", table(2, new=True))
+
+
+def refused(*options: str) -> str:
+    """The one line of a training run that fails."""
+    return run("train", *options, *ONE, "-o", "m.json", status=1).stderr
+
+
+def trained(data: str, *options: str, name: str = "m.json") -> bytes:
+    run("train", "--data", data, *ONE, *options, "-o", name)
+    return Path(name).read_bytes()
+
+
+def test_all_forms_of_tables_give_one_model() -> None:
+    whole = trained("d.csv", "--categorical", "shop", "--ignore-columns", "title")
+    write("d.tsv", table(1))
+    assert trained("d.tsv", "--categorical", "shop", "--ignore-columns", "title") == whole
+    assert trained("d.csv", "--categorical", "shop", "--ignore-columns", "title", "--threads", "2") == whole
+    (shop,) = read_model("m.json").categories
+    assert sorted(shop.values) == sorted(NAMES)
+    data = lmart.read("d.csv", categorical="shop", ignore_columns=["title"])
+    model = lmart.train(data, categorical=["shop"], rankers=1, trees=10, min_docs=4)
+    model.save("p.json")
+    assert Path("p.json").read_bytes() == whole
+    shown = run("predict", "-m", "m.json", "--data", "v.csv")
+    others = lmart.read("v.csv", categorical="auto", ignore_columns=["title"])
+    with pytest.warns(UserWarning, match="category 'shop' that training did not see"):
+        found = model.predict(others)
+    assert [float(line) for line in shown.stdout.split()] == found.tolist()
+    assert "a value of category 'shop' that training did not see" in shown.stderr
+
+
+@pytest.mark.peers
+def test_parquet_gives_the_same_model() -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = table(1)
+    texts = pyarrow.array([row[2] or None for row in rows])
+    columns = {
+        "rel": [int(row[0]) for row in rows],
+        "qid": [row[1] for row in rows],
+        "shop": texts.dictionary_encode(),
+        "price": [float(row[3]) for row in rows],
+    }
+    parquet.write_table(pyarrow.table(columns), "d.parquet")
+    whole = trained("d.csv", "--categorical", "shop", "--ignore-columns", "title")
+    assert trained("d.parquet", "--categorical", "shop") == whole
+    assert trained("d.parquet", "--categorical", "auto", name="a.json") != whole  # only by what the settings say
+    assert "name it with --categorical" in refused("--data", "d.parquet")
+
+
+def test_auto_takes_texts_but_titles() -> None:
+    shown = run("train", "--data", "d.csv", "--valid", "v.csv", *ONE, "--categorical", "auto", "-o", "m.json")
+    assert "d.csv: column 'title' is left out: its values hardly repeat" in shown.stderr
+    model = read_model("m.json")
+    assert [len(each.values) for each in model.categories] == [8, 0]
+    assert model.settings["categorical"] == "auto"
+    assert "title" not in run("predict", "-m", "m.json", "--data", "v.csv").stderr
+    run("train", "--data", "d.csv", *ONE, "--categorical", "auto", "--folds", "3", "-o", "f.json")
+
+
+def test_texts_that_are_whole_numbers_are_numbers() -> None:
+    ids = [[*row[:2], str(3 * len(row[2])), *row[3:]] for row in table(1)]
+    write("i.csv", ids)
+    write("f.csv", [[*row[:2], f"{row[2]}.0", *row[3:]] for row in ids])
+    options = ("--categorical", "shop", "--ignore-columns", "title")
+    assert trained("i.csv", *options) == trained("f.csv", *options)
+    assert set(map(type, read_model("m.json").categories[0].values)) == {int}
+
+
+def test_a_column_of_texts_is_refused_with_a_hint() -> None:
+    line = refused("--data", "d.csv")
+    assert "column 'shop' holds text" in line
+    assert "name it with --categorical" in line
+    with pytest.raises(DataError, match="column 'shop' holds texts; name it with categorical"):
+        lmart.train(lmart.read("d.csv", categorical="auto"), trees=1)
+
+
+def test_texts_that_are_not_utf8_are_refused() -> None:
+    Path("b.csv").write_bytes(Path("d.csv").read_bytes().replace("ünï".encode(), b"\xfc"))
+    line = refused("--data", "b.csv", "--categorical", "shop", "--ignore-columns", "title", "--max-errors", "1")
+    assert "value of column 'shop'" in line
+
+
+def test_going_on_and_eval_of_several_models() -> None:
+    options = ("--categorical", "shop", "--ignore-columns", "title")
+    whole = trained("d.csv", *options)
+    trained("d.csv", *options, "--trees", "4", name="a.json")
+    assert trained("d.csv", *options, "--trees", "6", "--continue-from", "a.json") == whole
+    shown = run("eval", "--data", "v.csv", "-m", "m.json", "-m", "a.json", "--metric", "ndcg@5", "--json")
+    assert len(json.loads(shown.stdout)["systems"]) == 2
+    trained("v.csv", *options, name="o.json")
+    line = run("eval", "--data", "v.csv", "-m", "m.json", "-m", "o.json", "--metric", "ndcg@5", status=1).stderr
+    assert "the models have other values of category 'shop'" in line
