@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +74,7 @@ def with_catboost(train: Hotels, test: Hotels) -> Float64Array:
 
 
 def main() -> None:
-    tools = {
+    tools: dict[str, Callable[[Hotels, Hotels], Float64Array]] = {
         "lmart, number": lambda train, test: with_lmart(train, test, rankers=1),
         "lmart, category": lambda train, test: with_lmart(train, test, rankers=1, categorical=1),
         "lmart, category, auto": lambda train, test: with_lmart(train, test, categorical=1),
