@@ -26,6 +26,7 @@ from lmart.training.grower.tree import (
     split_leaf,
 )
 
+LARGE = 4_096  # documents of a leaf from which on kernels for one step each are faster than one for all steps
 AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 
 
@@ -147,9 +148,10 @@ def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
 
 
 class LocalExpander(Expander):
-    """Expands leaves whose documents are in this process's memory: a leaf by one worker, in one call of a kernel.
+    """Expands leaves whose documents are in this process's memory.
 
-    Large leaves are processed one by one, each by all workers.
+    A leaf is expanded by one worker, a small one in one call of a kernel; the largest are taken one by one, each by all
+    workers.
     """
 
     def __init__(self, params: GrowParams, leaves: LocalLeaves) -> None:
@@ -182,6 +184,9 @@ class LocalExpander(Expander):
     def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array) -> None:
         """Split a leaf and find the best splits of its children; buffer : int64[n_bins] for one of their histograms."""
         split, leaves, bounds = leaf.known_split, self._leaves, (NO_BOUNDS, NO_BOUNDS)
+        if leaves.n_documents(leaf.number) >= LARGE:
+            self.expand_by_histograms(leaf, left, right, buffer, ONE_THREAD)
+            return
         if leaf.depth + 1 == self._params.settings.max_depth:
             smaller, _ = self._split(leaf, left, right, ONE_THREAD)
             smaller.histogram = buffer  # from where it is given back
