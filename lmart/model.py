@@ -190,7 +190,9 @@ class Model:
                         Columns of a DataFrame go by their labels, in any order: by the model's names, or by its
                         indices when it has no names, as columns of a CSV file do. Those of an array are the model's
                         features in the order of `Model.feature_ids`. Features of the model without a column are
-                        absent; columns that the model does not know are left out.
+                        absent; columns that the model does not know are left out. Where the model has categories of
+                        texts, columns hold texts, or categories of pandas, polars or pyarrow; a UserWarning counts
+                        those that training did not see. Numbers are refused there, so in arrays too.
         feature_ids   : says instead which feature each column is, by its index
         feature_names : says instead which feature each column is, by its name or index
         threads       : threads to use, None: all that this process may use; the result never depends on it

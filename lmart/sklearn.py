@@ -16,8 +16,8 @@ except ImportError as fault:
 
 from lmart.array_types import Float64Array
 from lmart.data.feature_names import QUERY_NAMES
-from lmart.data.from_python import as_floats, column_labels, is_masked, refuse_dask, refuse_masked
-from lmart.data.python_dataset import Dataset
+from lmart.data.from_python import as_floats, category_names, column_labels, is_masked, refuse_dask, refuse_masked
+from lmart.data.python_dataset import Dataset, text_features
 from lmart.data.queries import offsets_of_ids
 from lmart.errors import ArrayError, SettingsError, quote, warn
 from lmart.foreign_names import with_hints
@@ -27,6 +27,7 @@ from lmart.gains import Gain
 from lmart.interface.arguments import AbsentName, Auto, Objective
 from lmart.interface.signatures import with_settings
 from lmart.interface.training import train
+from lmart.scoring.given_columns import names_of_categories
 from lmart.scoring.importance import split_importance
 from lmart.settings import options
 from lmart.settings.kinds import TreeName
@@ -169,8 +170,9 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if not self._had_queries:
             warn(ONE_QUERY)
             qid = np.zeros(validation._num_samples(X), np.int64)
-        train_set = Dataset(X, y, qid, group, sample_weight, feature_names=labels)
-        sets = [self._validation_set(data) for data in _listed(eval_set)]
+        named = {"feature_names": labels, "categorical": self.categorical}
+        train_set = Dataset(X, y, qid, group, sample_weight, **cast(Any, named))
+        sets = [self._validation_set(data, train_set) for data in _listed(eval_set)]
         settings = {option.name: getattr(self, option.name) for option in options()}
         share = self.validation_fraction if self.early_stop and not sets else None
         if self.early_stop and not sets and share is None:
@@ -217,7 +219,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
                 raise ArrayError(f"score needs qid, as fit had it; in cross-validation: {routed}")
             warn(ONE_QUERY)
             qid = np.zeros(validation._num_samples(X), np.int64)
-        data = Dataset(X, y, qid, weights=sample_weight, feature_names=labels)
+        categorical = names_of_categories(self.model_.ensemble)
+        data = Dataset(X, y, qid, weights=sample_weight, feature_names=labels, categorical=categorical)
         value = self.model_.evaluate(data, metric="ndcg@10", threads=self.threads)["ndcg@10"]
         return float("nan") if value is None else value
 
@@ -292,7 +295,7 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             return X, None, y
         return check(self, X, reset=False, **how), labels, None
 
-    def _validation_set(self, data: object) -> Dataset:
+    def _validation_set(self, data: object, train_set: Dataset) -> Dataset:
         """Return a validation set of `eval_set`, whose columns are those of X."""
         if not isinstance(data, tuple) or len(data) not in (2, 3):
             raise ArrayError(f"eval_set holds a {type(data).__name__}; give (X, y, qid), or a list of these")
@@ -302,7 +305,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
             if self._had_queries:
                 raise ArrayError("eval_set has no queries, but X has; give (X, y, qid)")
             qid = np.zeros(validation._num_samples(X), np.int64)
-        return Dataset(X, data[1], qid, feature_names=labels)
+        categorical = [*text_features(train_set), *(category_names(self.categorical) or ())]
+        return Dataset(X, data[1], qid, feature_names=labels, categorical=categorical)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

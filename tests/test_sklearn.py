@@ -339,3 +339,15 @@ def test_what_the_estimator_knows_of_its_training() -> None:
     assert ranker.model_.history is not None
     frame = ranker.model_.history.to_dataframe()
     assert frame["valid[0]"].tolist() == curves["valid[0]"] and frame["kept"].sum() == ranker.best_iteration_
+
+
+def test_categories_of_frames() -> None:
+    pd = pytest.importorskip("pandas")
+    shop = np.array(["a", "b", "7"])[np.digitize(X[:, 0], np.quantile(X[:, 0], [0.4, 0.7]))]
+    frame = pd.DataFrame({"a": X[:, 1], "c": pd.Categorical(shop), "qid": QID})
+    expected = lmart.train(frame[["a", "c"]], Y, QID, categorical=["c"], **FEW)
+    for categorical in (["c"], "auto"):
+        ranker = LambdaMARTRanker(categorical=categorical, query_column="qid", early_stop=9, **FEW)
+        ranker.fit(frame, Y, eval_set=(frame.astype({"c": str}), Y))
+        assert ranker.predict(frame.astype({"c": object})).tolist() == expected.predict(frame[["a", "c"]]).tolist()
+        assert ranker.score(frame, Y) == pytest.approx(ranker.evals_result_["valid"]["ndcg@10"][-1])

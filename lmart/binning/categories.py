@@ -134,7 +134,7 @@ def bin_training_set(
 def placed_dataset(dataset: RankingDataset, categories: Sequence[Categories]) -> RankingDataset:
     """Return a data set whose texts are numbered as the categories of a model of the same features are."""
     columns = np.arange(dataset.n_features, dtype=np.int32)
-    rows = placed_rows(dataset.features, dataset.texts, columns, categories)
+    rows = placed_rows(dataset.features, dataset.texts, columns, categories, dataset.feature_name)
     return replace(dataset, features=rows.between(0, dataset.n_documents), texts={})
 
 
@@ -159,10 +159,9 @@ def refuse_texts(dataset: Unbinned, categories: Collection[int] = ()) -> None:
     """Raise DataError when a column holds texts and is no category."""
     for column in sorted(dataset.texts):
         if column not in categories:
-            names = dataset.feature_names
-            name = names[column] if names is not None else str(int(dataset.feature_ids[column]))
             raise DataError(
-                f"column {quote(name)} holds texts; name it with --categorical, or leave it out", dataset.source
+                f"column {quote(_name_of(dataset, column))} holds texts; name it with --categorical, or leave it out",
+                dataset.source,
             )
 
 
@@ -171,10 +170,15 @@ def idle_texts(dataset: Unbinned) -> list[int]:
     return [column for column, texts in sorted(dataset.texts.items()) if 2 * len(texts) > len(dataset.labels)]
 
 
-def describe_idle(dataset: RankingDataset) -> list[str]:
+def _name_of(dataset: Unbinned, column: int) -> str:
+    names = dataset.feature_names
+    return names[column] if names is not None else str(int(dataset.feature_ids[column]))
+
+
+def describe_idle(dataset: Unbinned) -> list[str]:
     """Return a line for each column that `idle_texts` finds."""
     return [
-        f"{dataset.source}: column {quote(dataset.feature_name(column))} is left out: its values hardly repeat"
+        f"{dataset.source}: column {quote(_name_of(dataset, column))} is left out: its values hardly repeat"
         for column in idle_texts(dataset)
     ]
 
@@ -270,9 +274,9 @@ def _refuse_fractions(held: Float64Array, dataset: Unbinned, column: int) -> Non
     """Raise DataError when a value of a category is no whole number."""
     wrong = held[(np.floor(held) != held) | (np.abs(held) > LARGEST)]
     if len(wrong):
-        names = dataset.feature_names
-        name = names[column] if names is not None else str(int(dataset.feature_ids[column]))
-        what = f"feature {quote(name)} is a category, but has the value {shortest(float(wrong[0]))}"
+        what = (
+            f"feature {quote(_name_of(dataset, column))} is a category, but has the value {shortest(float(wrong[0]))}"
+        )
         raise DataError(f"{what}; categories are whole numbers up to 2^53, or texts", dataset.source)
 
 

@@ -132,7 +132,8 @@ def code_dataset(
     """Code a validation set that is in memory; DataError as `ValidationCoder.finish`."""
     coder = ValidationCoder(model, edges, pool)
     n = len(dataset.labels)
-    rows = placed_rows(dataset.features, dataset.texts, match_dataset(model, dataset).known_columns, model.categories)
+    columns = match_dataset(model, dataset).known_columns
+    rows = placed_rows(dataset.features, dataset.texts, columns, model.categories, model.feature_name)
     for first, last in chunks(n, 8 * CHUNK) or [(0, 0)]:  # without rows too, the columns count
         parts = [rows.between(first + a, first + b) for a, b in chunks(last - first, CHUNK)]
         coder.add(parts, dataset.feature_ids, dataset.feature_names)

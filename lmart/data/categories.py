@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,36 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 from lmart.data.dataset import Rows, SparseRows
+from lmart.decimals import shortest
+from lmart.errors import ArrayError, quote
+
+NO_WORDS = ("", "na", "null")  # of fields without a value, in small letters
+MISSING = frozenset({*NO_WORDS, "nan"})
+
+
+class CategoryTexts:
+    """The texts of one column, numbered in the order of first appearance.
+
+    known : the number of each text that a model has, -1 for all others; None: those that appear are numbered
+    """
+
+    def __init__(self, known: Mapping[str, int] | None = None) -> None:
+        self._known = known
+        self._numbers: dict[str, int] = {}
+
+    def number(self, texts: Sequence[str | None]) -> Float64Array:
+        """Return the number of each text, float64[n], nan where there is none: as in a column of numbers."""
+        there = [None if text is None or text.lower() in MISSING else text for text in texts]
+        if self._known is not None:
+            known = self._known
+            return np.array([np.nan if text is None else known.get(text, -1) for text in there], np.float64)
+        own = self._numbers
+        return np.array([np.nan if text is None else own.setdefault(text, len(own)) for text in there], np.float64)
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The texts that were numbered, by their numbers."""
+        return tuple(self._numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,18 +141,22 @@ def _number_in(text: str) -> float:
 class PlacedRows:
     """Rows whose texts are numbered as the categories of a model are.
 
-    tables : by column, what rows are to hold in place of each number, float64[n_texts]
+    tables  : by column, what rows are to hold in place of each number, float64[n_texts]
+    numbers : by column that should hold texts but does not, the name of its feature: numbers in it are refused
     """
 
     rows: Rows
     tables: Mapping[int, Float64Array]
+    numbers: Mapping[int, str]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def between(self, start: int, stop: int) -> SparseRows:
-        """Return rows start:stop."""
+        """Return rows start:stop; ArrayError when one has a number in place of a text."""
         part = self.rows.between(start, stop)
+        for column, name in self.numbers.items():
+            refuse_numbers(part, column, name)
         values = part.values.copy()
         for column, table in self.tables.items():
             cells = np.flatnonzero((part.columns == column) & ~np.isnan(values))
@@ -131,22 +165,46 @@ class PlacedRows:
 
 
 def placed_rows(
-    rows: Rows, texts: Mapping[int, Sequence[str]], column_map: Int32Array, categories: Sequence[Categories]
+    rows: Rows,
+    texts: Mapping[int, Sequence[str]],
+    column_map: Int32Array,
+    categories: Sequence[Categories],
+    name_of: Callable[[int], str],
 ) -> Rows:
     """Return the rows of a data set with its own numbers of texts as a model takes them.
 
     texts      : by column of the rows, the texts that its numbers stand for
     column_map : int32[number of columns], the model's feature of each column of the rows, -1 for none
+    name_of    : returns the name of a feature of the model
+
+    ArrayError when a feature has texts and is no category of the model; so do the rows, when they are read, where a
+    category of texts has a number.
     """
-    if not texts:
-        return rows
     by_feature = {of_feature.column: of_feature for of_feature in categories}
-    tables = {
-        column: by_feature[int(column_map[column])].places_of(listed)
-        for column, listed in texts.items()
-        if int(column_map[column]) in by_feature
+    tables = {}
+    for column, listed in texts.items():
+        feature = int(column_map[column])
+        if feature in by_feature:
+            tables[column] = by_feature[feature].places_of(listed)
+        elif feature >= 0:
+            what = f"feature {quote(name_of(feature))} holds texts, but is no category of the model"
+            raise ArrayError(f"{what}; give the numbers that the model was trained on")
+    of_texts = {feature for feature, of_feature in by_feature.items() if of_feature.of_texts}
+    numbers = {
+        column: name_of(feature)
+        for column, feature in enumerate(column_map.tolist() if of_texts else ())
+        if feature in of_texts and column not in texts
     }
-    return PlacedRows(rows, tables) if tables else rows
+    return PlacedRows(rows, tables, numbers) if tables or numbers else rows
+
+
+def refuse_numbers(rows: SparseRows, column: int, name: str) -> None:
+    """Raise ArrayError when a row has a number in a column that stands for a category of texts, which has a name."""
+    values = rows.values[rows.columns == column]
+    given = values[~np.isnan(values)]
+    if len(given):
+        what = f"feature {quote(name)} is a category of texts, but has the number {shortest(float(given[0]))}"
+        raise ArrayError(f"{what}; give its texts, in a column of a table or DataFrame")
 
 
 def with_numbers(

@@ -7,7 +7,7 @@ piece, so that no second copy of all values is made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,14 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.data.categories import CategoryTexts
 from lmart.data.dataset import Features, Rows, SparseRows
 from lmart.data.feature_names import are_indices, has_control
 from lmart.decimals import is_decimal
 from lmart.errors import ArrayError, counted, first_repeated, quote
 
+TextsOf = Callable[[Int64Array], dict[int, tuple[str, ...]]]  # of columns, by index in these places
 NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "time spans", "V": "records"}  # by kind of a dtype
 NUMBERS = "biuf"  # kinds of dtypes that NumPy turns into float64 by itself
 _CATEGORIES = ("category", "categorical", "enum", "dictionary")  # how types of categories begin, in small letters
+_NO_CELL = ("NoneType", "NAType", "NaTType")  # types of pandas for a missing cell
 _MOST_COLUMNS = 2**31 - 1
 
 
@@ -124,6 +127,7 @@ class GivenFeatures:
     order    : int64[m], which column, as given, each feature is
     read     : returns rows of the columns with these places among `ids`, int64[k], in this order; ArrayError when they
                hold no numbers
+    texts    : returns for such places, by index in them, the texts that the numbers of rows stand for
     """
 
     ids: Int64Array
@@ -131,13 +135,24 @@ class GivenFeatures:
     by_label: bool
     order: Int64Array
     read: Callable[[Int64Array], Rows]
+    texts: TextsOf
 
 
-def features_of(features: Any, what: str = "X", feature_names: Sequence[object] | None = None) -> GivenFeatures:
+def features_of(
+    features: Any,
+    what: str = "X",
+    feature_names: Sequence[object] | None = None,
+    categorical: Collection[str] | None = (),
+    may_name: bool = False,
+) -> GivenFeatures:
     """Return the features of an array, a DataFrame, a sparse matrix or lists.
 
     Columns go by their labels. When all labels are whole numbers, features have these as indices and no names, as in a
     header of CSV; without labels they are 1, 2, ..., m.
+
+    categorical : features whose texts are categories; None: of every column that holds texts
+    may_name    : whether refusals of other columns that hold texts say to name them in `categorical`
+
     ArrayError when features have another shape or hold no numbers, or labels are missing, repeated or no names.
     """
     refuse_path(features, what)
@@ -145,11 +160,13 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
     labels: Sequence[object] | None = own
     if own is not None:
         features = _as_sparse(features)
+    reader = None
     if _is_sparse(features):
         rows, m = _sparse_rows(features, what)
         read: Callable[[Int64Array], Rows] = partial(_take_columns, rows, m)
     elif own is not None:
-        m, read = len(own), _FrameReader(features, own, what)
+        called = [*map(str, own if feature_names is None else feature_names)]
+        m, read = len(own), (reader := _FrameReader(features, own, what, called, categorical, may_name))
     else:
         array = array_of(features, what)
         array = array if array.dtype.kind in NUMBERS else as_floats(array, what)
@@ -164,8 +181,20 @@ def features_of(features: Any, what: str = "X", feature_names: Sequence[object] 
             names = counted(len(labels), "column is", "columns are")
             raise ArrayError(f"{names} named, but {what} has {counted(m, 'column')}; name each")
     if labels is None:
-        return GivenFeatures(np.arange(1, m + 1), None, False, np.arange(m), read)
-    return _labelled([_checked_name(label) for label in labels], read, what)
+        return GivenFeatures(np.arange(1, m + 1), None, False, np.arange(m), read, _no_texts)
+    texts = _no_texts if reader is None else reader.texts
+    return _labelled([_checked_name(label) for label in labels], read, texts, what)
+
+
+def category_names(given: object) -> list[str] | None:
+    """Return the features that the argument `categorical` of Python names; None: 'auto'."""
+    if isinstance(given, str):
+        return None if given == "auto" else [name for name in given.split(",") if name]
+    return [*map(str, np.asarray([] if given is None else given, object).reshape(-1))]
+
+
+def _no_texts(places: Int64Array) -> dict[int, tuple[str, ...]]:
+    return {}
 
 
 def refuse_path(features: object, what: str = "X") -> None:
@@ -215,19 +244,24 @@ def _is_sparse(features: object) -> bool:
     return hasattr(features, "tocsr") or all(hasattr(features, name) for name in ("indptr", "indices", "data", "shape"))
 
 
-def _labelled(names: Sequence[str], read: Callable[[Int64Array], Rows], what: str) -> GivenFeatures:
+def _labelled(names: Sequence[str], read: Callable[[Int64Array], Rows], texts: TextsOf, what: str) -> GivenFeatures:
     """Return features with names, or with the indices that all names are."""
     if (repeated := first_repeated(names)) is not None:
         raise ArrayError(f"two columns of {what} are the same feature, {quote(repeated)}; rename one")
     if not are_indices(names):
-        return GivenFeatures(np.arange(1, len(names) + 1), tuple(names), True, np.arange(len(names)), read)
+        return GivenFeatures(np.arange(1, len(names) + 1), tuple(names), True, np.arange(len(names)), read, texts)
     ids = np.array([int(name) for name in names], np.int64)
     order = np.argsort(ids)
-    return GivenFeatures(ids[order], None, True, order, partial(_read_in_order, read, order))
+    moved = partial(_read_in_order, read, order), partial(_texts_in_order, texts, order)
+    return GivenFeatures(ids[order], None, True, order, *moved)
 
 
 def _read_in_order(read: Callable[[Int64Array], Rows], order: Int64Array, places: Int64Array) -> Rows:
     return read(order[places])
+
+
+def _texts_in_order(texts: TextsOf, order: Int64Array, places: Int64Array) -> dict[int, tuple[str, ...]]:
+    return texts(order[places])
 
 
 def _checked_name(label: object) -> str:
@@ -276,21 +310,62 @@ def _cells_of_array(
 
 
 class _FrameReader:
-    """Reads columns of a DataFrame or Table; each is converted once, and only when it is asked for."""
+    """Reads columns of a DataFrame or Table; each is converted once, and only when it is asked for.
 
-    def __init__(self, frame: Any, labels: Sequence[Hashable], what: str) -> None:
+    names, categorical, may_name : of the features, as in `features_of`
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        labels: Sequence[Hashable],
+        what: str,
+        names: Sequence[str],
+        categorical: Collection[str] | None,
+        may_name: bool,
+    ) -> None:
         self._frame, self._labels, self._what = frame, labels, what
+        self._names, self._categorical, self._may_name = names, categorical, may_name
         self._converted: dict[int, Any] = {}  # by place
+        self._texts: dict[int, tuple[str, ...]] = {}  # by place
+
+    def texts(self, places: Int64Array) -> dict[int, tuple[str, ...]]:
+        """Return, by index in these places, the texts of those that hold some."""
+        self(places)
+        return {i: self._texts[place] for i, place in enumerate(places.tolist()) if place in self._texts}
 
     def __call__(self, places: Int64Array) -> Rows:
         for place in places.tolist():
             if place not in self._converted:
-                column = _numbers_of_column(_column_at(self._frame, self._labels, place), self._name(place))
+                column = self._convert(place)
                 if column.shape != (len(self._frame),):
                     what = f"{self._name(place)} of {self._what} has the shape {column.shape}"
                     raise ArrayError(f"{what}; give one number for each row")
                 self._converted[place] = column
         return DensePieces(len(self._frame), len(places), partial(self._cells, places.tolist()))
+
+    def _convert(self, place: int) -> Any:
+        """Return the numbers of a column; if it is a category, those of its texts."""
+        column, what, name = _column_at(self._frame, self._labels, place), self._name(place), self._names[place]
+        is_named = self._categorical is not None and name in self._categorical
+        hint = f"give categorical=[{quote(name)}]"
+        if _is_category(column):
+            if self._categorical is not None and not is_named:
+                remedy = "turn them into numbers, as by .astype(float), or drop the column"
+                raise ArrayError(f"{what} holds categories; {f'{hint}, ' if self._may_name else ''}{remedy}")
+        elif not is_named or _is_of_numbers(column):
+            try:
+                return _numbers_of_column(column, what)
+            except ArrayError as fault:
+                if not _has_texts(column):
+                    raise
+                if self._categorical is not None:
+                    remedy = f"; {hint} if its values are categories, or drop the column" if self._may_name else ""
+                    raise ArrayError(f"{fault.message}{remedy}") from None
+        numbered = CategoryTexts()
+        numbers = numbered.number(_texts_of_column(column, what))
+        self._texts[place] = numbered.found
+        return numbers
 
     def _name(self, place: int) -> str:
         return f"column {quote(str(self._labels[place]))}"
@@ -315,10 +390,8 @@ def _column_at(frame: Any, labels: Sequence[Hashable], place: int) -> Any:
 
 def _numbers_of_column(column: Any, what: str) -> Any:
     """Return a column as an array of numbers, or as it is if it is sparse: dense, all such could be too large."""
-    dtype = getattr(column, "dtype", None) or getattr(column, "type", None)
+    dtype = _type_of(column)
     of_numpy = isinstance(dtype, np.dtype)
-    if not of_numpy and str(dtype).lower().startswith(_CATEGORIES):
-        raise ArrayError(f"{what} holds categories; turn them into numbers, as by .astype(float), or drop the column")
     kind = getattr(dtype, "kind", "")
     if kind in NUMBERS and hasattr(dtype, "fill_value"):
         return column
@@ -329,6 +402,46 @@ def _numbers_of_column(column: Any, what: str) -> Any:
             pass
     array = array_of(column, what)
     return array if array.dtype.kind in NUMBERS and type(array) is np.ndarray else as_floats(array, what)
+
+
+def _type_of(column: Any) -> Any:
+    return getattr(column, "dtype", None) or getattr(column, "type", None)
+
+
+def _is_category(column: Any) -> bool:
+    """Return whether a column is of a type of categories, as of pandas, polars or pyarrow."""
+    dtype = _type_of(column)
+    return not isinstance(dtype, np.dtype) and str(dtype).lower().startswith(_CATEGORIES)
+
+
+def _is_of_numbers(column: Any) -> bool:
+    """Return whether a column is of a type of numbers."""
+    return getattr(_type_of(column), "kind", "") in [*NUMBERS] or array_of(column, "it").dtype.kind in NUMBERS
+
+
+def _cells_of_column(column: Any) -> list[Any]:
+    """Return the cells of a column as Python has them."""
+    for name in ("to_pylist", "to_list"):  # of pyarrow; of pandas and polars
+        if hasattr(column, name):
+            return list(getattr(column, name)())
+    return list(array_of(column, "it").tolist())
+
+
+def _has_texts(column: Any) -> bool:
+    return any(isinstance(cell, str) for cell in _cells_of_column(column))
+
+
+def _texts_of_column(column: Any, what: str) -> list[str | None]:
+    """Return the text of each cell, None where it is missing; ArrayError for what is neither a text nor a number."""
+    texts: list[str | None] = []
+    for cell in _cells_of_column(column):
+        if cell is None or type(cell).__name__ in _NO_CELL or (isinstance(cell, float) and math.isnan(cell)):
+            texts.append(None)
+        elif isinstance(cell, str | int | float | np.number | np.bool_):
+            texts.append(str(cell))
+        else:
+            raise ArrayError(f"{what} holds a {type(cell).__name__}, no category; turn it into text")
+    return texts
 
 
 def _as_sparse(features: Any) -> Any:

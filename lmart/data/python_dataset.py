@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import Counted, Features, RankingDataset, Rows, SparseRows, Unbinned, pieces, select_queries
-from lmart.data.from_python import GivenFeatures, features_of, names_beside, refuse_other_width
+from lmart.data.from_python import GivenFeatures, category_names, features_of, names_beside, refuse_other_width
 from lmart.data.metadata import (
     Metadata,
     Positions,
@@ -62,6 +62,9 @@ class Dataset:
     init_scores   : n scores to start from; None: 0
     positions     : n places at which the rows were shown when they were clicked or not; None: no bias is learned
     feature_names : m names or numbers of the columns, as labels of a DataFrame; None: as X says
+    categorical   : names of columns of a DataFrame whose texts are categories, or 'auto' for all that hold texts, of
+                    type category in pandas, Categorical or Enum in polars, dictionary in pyarrow included; other such
+                    columns are refused. `lmart.train` is given the names too
 
     ArrayError, which is a DataError and a ValueError, when something does not fit; it names the row.
 
@@ -83,8 +86,9 @@ class Dataset:
         init_scores: object = None,
         positions: object = None,
         feature_names: Sequence[str] | None = None,
+        categorical: object = (),
     ) -> None:
-        columns = features_of(X, feature_names=feature_names)
+        columns = features_of(X, "X", feature_names, category_names(categorical), may_name=True)
         rows = columns.read(np.arange(len(columns.ids)))
         n = len(rows)
         labels = labels_of(y, n)
@@ -99,8 +103,9 @@ class Dataset:
             offsets = offsets_of_sizes(group, n)
             ids = [str(number) for number in range(1, len(offsets))]
         tables = {"X": columns.ids} if columns.by_label else {}
+        texts = columns.texts(np.arange(len(columns.ids)))
         self._judged: RankingDataset | ArrayDataset = ArrayDataset(
-            columns, rows, columns.ids, labels, offsets, ids, columns.names, table_features=tables
+            columns, rows, columns.ids, labels, offsets, ids, columns.names, table_features=tables, texts=texts
         )
         self._weights: Weights | None = None
         self._init_scores: Float64Array | None = None
@@ -214,6 +219,13 @@ def dataset_of(judged: RankingDataset | ArrayDataset) -> Dataset:
     made._judged = judged
     made._weights = made._init_scores = made._positions = None
     return made
+
+
+def text_features(dataset: Dataset) -> list[str]:
+    """Return the names, or indices as text, of the features that hold texts."""
+    judged = dataset._judged
+    names = judged.feature_names or tuple(map(str, judged.feature_ids.tolist()))
+    return [names[column] for column in judged.texts]
 
 
 def training_metadata(dataset: Dataset) -> Metadata:

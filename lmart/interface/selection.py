@@ -143,7 +143,7 @@ def tune(
         judged = in_memory(arguments.train_set, "X", arguments.allow_inf)
         sets = [
             (in_memory(data, "valid", arguments.allow_inf, judged), validation_metadata(data))
-            for data in validation_sets(valid)
+            for data in validation_sets(valid, arguments.train_set, arguments.settings)
         ]
         base = replace(arguments.settings, early_stop=patience)
         resolved = resolve_for(base, judged, [rows for rows, _ in sets], with_positions)

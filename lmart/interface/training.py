@@ -9,15 +9,17 @@ from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from typing import Any, Unpack
 
-from lmart.binning.categories import bin_training_set
+from lmart.binning.categories import bin_training_set, describe_idle
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import code_dataset
+from lmart.data.categories import placed_rows
 from lmart.data.dataset import Unbinned, join_datasets
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import (
     Dataset,
     in_memory,
     split_queries,
+    text_features,
     training_metadata,
     unbinned,
     validation_metadata,
@@ -42,7 +44,7 @@ from lmart.reports.run_report import RunRecord, folds_entry, read_report, refit_
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import missing_columns
 from lmart.scoring.scorer import ModelScores
-from lmart.settings import RECORDED, TrainSettings
+from lmart.settings import AUTO, RECORDED, TrainSettings
 from lmart.settings.resolved import ResolvedSettings, resolve
 from lmart.threads import WorkerPool, chunks, threads_to_use
 from lmart.training import remarks
@@ -74,7 +76,8 @@ def train(
     settings : the options of `lmart train`, with underscores: those listed below, and explained by lmart-train(1);
             `**model.settings` are those of another model. `monotone` may be a dict, of 1 or -1 by feature, `gain` a
             list of numbers, `objective` and `metric` a list or functions of your own, as lmart-python(7) explains,
-            `continue_from` a Model or the file of one.
+            `continue_from` a Model or the file of one. `categorical` may be a list; in a DataFrame it decides which
+            columns of texts or of categories are read.
             For the data: `group`, `weights`, `init_scores` and `positions` as in Dataset, `feature_names`, `allow_inf`
             to take infinite values as they are, `strict` to refuse validation sets whose features are not those of X.
             For the run: `validation_fraction` in place of `valid`, to hold out this share of the queries of X; `folds`
@@ -101,7 +104,7 @@ def train(
     train_set = training_set(X, y, qid, keywords)
     keywords = {name: value for name, value in keywords.items() if name not in OF_DATA}
     chosen = settings_of(keywords, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
-    sets = validation_sets(valid)
+    sets = validation_sets(valid, train_set, chosen)
     names = [name for name in keywords if name not in RECORDED]
     if run.validation_fraction is not None:
         check_validation_fraction(run.validation_fraction, bool(sets))
@@ -143,22 +146,26 @@ def training_set(X: object, y: object, qid: object, keywords: Mapping[str, Any])
         refuse_path(X)
         if y is None:
             raise ArrayError("there are no labels; give y, one label a row, or a lmart.Dataset")
-        return Dataset(X, y, qid, **of_arrays, **metadata)
+        return Dataset(X, y, qid, **of_arrays, **metadata, categorical=keywords.get("categorical"))
     others = {"y": y, "qid": qid, **of_arrays}
     if twice := [name for name, value in others.items() if value is not None]:
         raise ArrayError(f"a Dataset has its own {' and '.join(twice)}; leave that out")
     return X.with_metadata(**metadata)
 
 
-def validation_sets(valid: object) -> list[Dataset]:
-    """Return the validation sets; ArrayError when `valid` is something else."""
+def validation_sets(valid: object, train_set: Dataset, settings: TrainSettings) -> list[Dataset]:
+    """Return the validation sets; ArrayError when `valid` is something else.
+
+    Their columns are categories of texts where those of the training set are, or the settings name them.
+    """
     if valid is None:
         return []
+    categorical = [*text_features(train_set), *settings.categories]
     listed = valid if isinstance(valid, list) else [valid]
     sets = []
     for valid_set in listed:
         if isinstance(valid_set, tuple) and len(valid_set) == 3:
-            sets.append(Dataset(*valid_set))
+            sets.append(Dataset(*valid_set, categorical=categorical))
         elif isinstance(valid_set, Dataset):
             sets.append(valid_set)
         else:
@@ -214,6 +221,7 @@ def _fit(
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
     messages += _columns_not_everywhere(judged, settings, run.strict)
+    messages += describe_idle(judged) if settings.categorical == AUTO else []
     scorer = None if inputs.previous is None else ModelScores(inputs.previous[0], pool)
     binned = bin_training_set(judged, settings, pool, scorer)
     model = without_trees(binned, settings, binned.categories)
@@ -294,8 +302,10 @@ def _continuation(
     messages += training.matcher.warnings(rows.source, "only new trees can split on them")
     for rows in sets[1:]:
         scorer = ModelScores(model, pool)
+        columns = scorer.matcher.column_map(rows.feature_ids, rows.feature_names)
+        placed = placed_rows(rows.features, rows.texts, columns, model.categories, model.feature_name)
         for start, stop in chunks(len(rows.labels), CHUNK) or [(0, 0)]:
-            scorer.add([rows.features.between(start, stop)], rows.feature_ids, rows.feature_names)
+            scorer.add([placed.between(start, stop)], rows.feature_ids, rows.feature_names)
         scores.append(scorer.finish(rows.source, {}, strict=False))
     made = Continuation(model, name, scores[0], tuple(scores[1:]), training.of_model, training.kept)
     made.check_scores()

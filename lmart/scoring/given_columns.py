@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -38,12 +38,12 @@ def match_columns(
         judged = unbinned(features, "features", True, ensemble)
         matcher = match_dataset(ensemble, judged)
         _tell(ensemble, matcher, judged.source, strict, bool(matcher.tables))
-        rows = placed_rows(judged.features, judged.texts, matcher.known_columns, ensemble.categories)
-        return rows, matcher.known_columns
-    columns = features_of(features, "features", chosen)
+        return _placed(ensemble, judged.features, judged.texts, matcher.known_columns)
+    columns = features_of(features, "features", chosen, names_of_categories(ensemble))
     if not columns.by_label:
         refuse_other_width(len(columns.ids), ensemble, "features")
-        return columns.read(np.arange(len(columns.ids))), np.arange(len(columns.ids), dtype=np.int32)
+        rows = columns.read(np.arange(len(columns.ids)))
+        return _placed(ensemble, rows, {}, np.arange(len(columns.ids), dtype=np.int32))
     matcher = FeatureMatcher(ensemble)
     column_map = matcher.column_map(columns.ids, names_beside(columns.ids, columns.names, ensemble))
     matcher.tables = {"features": columns.ids}
@@ -52,7 +52,19 @@ def match_columns(
         others = zip(matcher.unknown, np.flatnonzero(column_map < 0).tolist(), strict=True)
         matcher.unknown = [name for name, place in others if strict or not _is_no_feature(columns, name, place)]
     _tell(ensemble, matcher, "features", strict, chosen is None)
-    return columns.read(matched), column_map[matched]
+    return _placed(ensemble, columns.read(matched), columns.texts(matched), column_map[matched])
+
+
+def names_of_categories(ensemble: Ensemble) -> list[str]:
+    """Return the names, or indices as text, of the features that are categories."""
+    return [ensemble.feature_name(of_feature.column) for of_feature in ensemble.categories]
+
+
+def _placed(
+    ensemble: Ensemble, rows: Rows, texts: Mapping[int, Sequence[str]], column_map: Int32Array
+) -> tuple[Rows, Int32Array]:
+    """Return the rows with texts as the model numbers them, and the model's feature of each column."""
+    return placed_rows(rows, texts, column_map, ensemble.categories, ensemble.feature_name), column_map
 
 
 def _is_no_feature(columns: GivenFeatures, name: str, place: int) -> bool:

@@ -153,8 +153,8 @@ class FoldTraining:
         given = of_fold.recorded
         binned = bin_training_set(self._seen, given, pool)
         self.empty = without_trees(binned, given, binned.categories)
-        self._seen, self._measured = (placed_dataset(data, binned.categories) for data in (self._seen, self._measured))
         coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
+        self._seen, self._measured = (placed_dataset(data, binned.categories) for data in (self._seen, self._measured))
         self._runs = [
             TrainingRun(
                 binned,

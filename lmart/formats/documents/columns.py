@@ -10,14 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
+from lmart.data.categories import CategoryTexts
 from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, are_indices, is_index
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, input_name, quote
-from lmart.formats.documents.category_texts import CATEGORY, CategoryTexts
 from lmart.formats.documents.column_names import check_names, data_fault, listed, name_documents, no_such_column
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.text.delimited import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
+
+CATEGORY = 5  # of ColumnPlan.kinds: a feature whose texts are categories; kernels pass it over
 
 # What pandas calls an index without a name in Parquet, and in CSV that was read and written again; and Dask's.
 _INDEX = re.compile(r"__index_level_[0-9]+__|__null_dask_index__|Unnamed: 0(\.[0-9]+)*")

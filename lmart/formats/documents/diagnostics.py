@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmart.data.categories import NO_WORDS
 from lmart.data.feature_names import LARGEST_INDEX, has_control
 from lmart.decimals import is_decimal
 from lmart.errors import quote
@@ -22,7 +23,7 @@ _INFINITE = re.compile(rb"[+-]?inf(inity)?\Z", re.IGNORECASE)
 _MISSING = re.compile(rb"[+-]?nan\Z", re.IGNORECASE)
 _COMMA = re.compile(rb"[+-]?\d+,\d+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f]")
-NO_VALUE = (b"", b"na", b"null")
+NO_VALUE = tuple(word.encode() for word in NO_WORDS)
 TRUTH = {b"true": 1.0, b"false": 0.0}
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Int64Array
+from lmart.data.categories import CategoryTexts
 from lmart.errors import quote
-from lmart.formats.documents.category_texts import CategoryTexts
 from lmart.kernels.text.feature_ids import register_ids
 from lmart.kernels.text.letor import COLUMN, ID, LENGTH, MASK, N_PATTERN_COLUMNS, PATTERN, KnownFeatures
 

@@ -19,7 +19,7 @@ from lmart.array_types import BoolArray, Float64Array, Int64Array
 from lmart.data.dataset import SparseRows
 from lmart.data.feature_names import has_control
 from lmart.errors import DataError, quote
-from lmart.formats.documents import category_texts
+from lmart.formats.documents import columns as table_columns
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowSource, refuse
 from lmart.formats.documents.column_names import name_documents, refuse_usual
 from lmart.formats.documents.columns import ColumnPlan, plan_columns
@@ -200,7 +200,7 @@ class ParquetReader(RowReader):
                         chosen += f", give --document-column {shlex.quote(name)} if it names documents"
                     remedy = f"{chosen}, or leave it out with --ignore-columns"
                 found.append(f"{what}; {remedy if kind == delimited_text.FEATURE else 'a label is a number from 0 up'}")
-            elif kind == category_texts.CATEGORY and not (is_number(plain) or is_text(plain)):
+            elif kind == table_columns.CATEGORY and not (is_number(plain) or is_text(plain)):
                 found.append(f"column {quote(name)} holds {type_}, no categories; turn it into text")
             elif kind in (delimited_text.QUERY, delimited_text.DOCUMENT) and not (is_number(plain) or is_text(plain)):
                 what = "query id" if kind == delimited_text.QUERY else self._options.row_text
@@ -221,7 +221,7 @@ class ParquetReader(RowReader):
             match kind:
                 case delimited_text.FEATURE:
                     values[:, plan.places[f]] = self._feature(batch.column(original), name, faults)
-                case category_texts.CATEGORY:
+                case table_columns.CATEGORY:
                     texts, _ = texts_of(batch.column(original), name, "category", self.path)
                     column = int(plan.columns[plan.places[f]])
                     values[:, plan.places[f]] = self.table.categories[column].number(texts)
