@@ -59,6 +59,7 @@ def score_stream(
     for block in reader:
         column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
         matcher.tables = reader.table.of_tables
+        matcher.refuse_numbers(reader.path)
         if strict and not matcher.foreign:
             matcher.refuse(reader.path, strict)
         waiting.append((block, scorer.score(block.features, column_map, pool, matcher.unseen)))

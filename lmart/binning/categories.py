@@ -209,15 +209,18 @@ def number_categories(
     found = NumberedCategories((), {}, {}, [])
     categories = []
     for column in columns:
-        texts = dataset.texts.get(column)
-        if texts is not None and (said := as_numbers(texts)) is not None:
+        texts, before = dataset.texts.get(column), of_known.get(column)
+        as_texts = before is not None and before.of_texts
+        if texts is None and as_texts and not np.isnan(cells[column]).all():
+            what = f"feature {quote(_name_of(dataset, column))} is a category of texts in the model"
+            raise DataError(f"{what}, but has numbers; give its texts, in a column of a table", dataset.source)
+        if texts is not None and not as_texts and (said := as_numbers(texts)) is not None:
             cells[column], texts = _looked_up(said, cells[column]), None
         held, codes, counts = _code_values(cells[column])
         if texts is None:
             _refuse_fractions(held, dataset, column)
         effects = fit_effects(codes, len(held), gains, offsets, folds, pool)
         made, order = _in_order(column, held, counts, effects, texts)
-        before = of_known.get(column)
         seen_as = made if before is None else before
         of_rows = cells[column] if texts is None else _looked_up(seen_as.places_of(texts), cells[column])
         if before is not None and (before.values, before.unseen) != (made.values, made.unseen):

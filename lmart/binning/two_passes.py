@@ -80,6 +80,7 @@ def read_validation_set(
         coder.add(parts, table.ids, table.names)
         if scores is not None:
             scores.add(parts, table.ids, table.names)
+    coder.refuse_numbers(path, table.of_tables)
     return coder.finish(*labels_and_ids.finish_labels(), path, table.of_tables, strict=strict)
 
 

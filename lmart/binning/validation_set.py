@@ -87,6 +87,11 @@ class ValidationCoder:
         if self._coder is not None:
             self._coder.code(pieces)
 
+    def refuse_numbers(self, source: str, tables: Mapping[str, Int64Array]) -> None:
+        """Raise DataError as `FeatureMatcher.refuse_numbers`; tables : as `RankingDataset.table_features`."""
+        self._matcher.tables = tables
+        self._matcher.refuse_numbers(source)
+
     def finish(
         self,
         labels: Float64Array,

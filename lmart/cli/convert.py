@@ -394,6 +394,7 @@ def _verify(
             for block in reader:
                 column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
                 matcher.tables = reader.table.of_tables
+                matcher.refuse_numbers(data)
                 yield block.features, column_map
 
         float32 = MODEL_FORMATS[target_format].is_float32

@@ -239,6 +239,7 @@ def matched(
     """
     matcher = match_dataset(ensemble, data)
     matcher.refuse(source, strict)
+    matcher.refuse_numbers(source)
     for text in matcher.warnings(source):
         tell(text)
     return matcher

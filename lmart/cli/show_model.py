@@ -136,11 +136,13 @@ def _score(
     with open_rows(path, read_options, pool) as reader:
         for block in reader:
             column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
+            matcher.tables = reader.table.of_tables
+            matcher.refuse_numbers(path)
             if means is not None:
                 means.add(block.features, column_map)
             if rows is not None:
                 rows.add(block.features, column_map)
-        matcher.tables = reader.table.of_tables
+        matcher.tables = reader.table.of_tables  # without rows too
         matcher.refuse(path, options.strict)
     for text in matcher.warnings(path):
         console.warning(text)

@@ -16,6 +16,7 @@ from lmart.errors import ArrayError, quote
 
 NO_WORDS = ("", "na", "null")  # of fields without a value, in small letters
 MISSING = frozenset({*NO_WORDS, "nan"})
+_NO_VALUE = 0.5  # what rows hold of a text that is no value of a category
 
 
 class CategoryTexts:
@@ -39,8 +40,8 @@ class CategoryTexts:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The texts that were numbered, by their numbers."""
-        return tuple(self._numbers)
+        """The texts that the numbers stand for, in their order; -1 stands for none of them."""
+        return tuple(self._numbers if self._known is None else sorted(self._known, key=self._known.__getitem__))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,14 +135,14 @@ def _number_in(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return 0.5  # no value of a category
+        return _NO_VALUE
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedRows:
     """Rows whose texts are numbered as the categories of a model are.
 
-    tables  : by column, what rows are to hold in place of each number, float64[n_texts]
+    tables  : by column, what rows are to hold in place of each number, and of -1, float64[n_texts + 1]
     numbers : by column that should hold texts but does not, the name of its feature: numbers in it are refused
     """
 
@@ -185,7 +186,7 @@ def placed_rows(
     for column, listed in texts.items():
         feature = int(column_map[column])
         if feature in by_feature:
-            tables[column] = by_feature[feature].places_of(listed)
+            tables[column] = np.append(by_feature[feature].places_of(listed), _NO_VALUE)
         elif feature >= 0:
             what = f"feature {quote(name_of(feature))} holds texts, but is no category of the model"
             raise ArrayError(f"{what}; give the numbers that the model was trained on")

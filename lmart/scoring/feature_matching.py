@@ -138,6 +138,13 @@ class FeatureMatcher:
             what = describe_missing(names, self._ensemble.n_features, "the model")
             raise DataError(f"{what}; add {'it' if len(names) == 1 else 'them'}, or do without --strict", path)
 
+    def refuse_numbers(self, source: str) -> None:
+        """Raise DataError when a file that is no table has a feature that is a category of texts in the model."""
+        for of_feature in () if self.tables else self._ensemble.categories:
+            if of_feature.of_texts and of_feature.column in self._map:
+                what = f"feature {quote(self._ensemble.feature_name(of_feature.column))} is a category of texts"
+                raise DataError(f"{what}, but LETOR text has numbers; give a table: CSV, TSV or Parquet", source)
+
     def refuse_misfit(self, source: str) -> None:
         """Raise DataError when no feature matches, or the feature numbers are off by one."""
         self.refuse_foreign(source)

@@ -133,3 +133,49 @@ def test_going_on_and_eval_of_several_models() -> None:
     trained("v.csv", *options, name="o.json")
     line = run("eval", "--data", "v.csv", "-m", "m.json", "-m", "o.json", "--metric", "ndcg@5", status=1).stderr
     assert "the models have other values of category 'shop'" in line
+
+
+def test_validation_rows_that_are_collected_by_query_are_known_by_their_texts() -> None:
+    options = ("--valid", "v.csv", "--categorical", "shop", "--ignore-columns", "title", "--report", "r.json")
+    whole = trained("d.csv", *options)
+    measures = json.loads(Path("r.json").read_text())["rankers"]
+    assert trained("d.csv", *options, "--group-by-qid") == whole
+    assert json.loads(Path("r.json").read_text())["rankers"] == measures
+
+
+def test_numbers_in_place_of_texts_are_refused() -> None:
+    """LETOR text has no texts: its numbers are not the places of some in the model."""
+    rows = [row for row in table(3) if row[2]]
+    Path("n.svm").write_text("".join(f"{row[0]} qid:{row[1][1:]} 1:{len(row[2])} 2:{row[3]}\n" for row in rows))
+    write("n.csv", [[*row[:2], str(len(row[2])), *row[3:]] for row in rows])
+    options = ("--categorical", "shop", "--ignore-columns", "title")
+    trained("d.csv", *options)
+    line = "n.svm: feature 'shop' is a category of texts, but LETOR text has numbers; give a table: CSV, TSV or Parquet"
+    for command in (
+        ("predict", "-m", "m.json", "--data", "n.svm"),
+        ("predict", "-m", "m.json", "--data", "n.svm", "-o", "p.tsv"),
+        ("eval", "-m", "m.json", "--data", "n.svm"),
+        ("show", "m.json", "--data", "n.svm"),
+        ("train", "--data", "d.csv", "--valid", "n.svm", *options, *ONE, "-o", "o.json"),
+    ):
+        assert line in run(*command, status=1).stderr, command
+    with pytest.raises(DataError, match="feature 'shop' is a category of texts, but LETOR"):
+        lmart.load("m.json").predict_letor("n.svm")
+    Path("other.svm").write_text("1 qid:1 2:0.5\n")  # which does not name the category
+    run("predict", "-m", "m.json", "--data", "other.svm")
+
+
+def test_texts_of_numbers_stay_texts_when_the_model_has_texts() -> None:
+    """Going on, 12 is the text of the model, also where the new data has no other; an array cannot say so."""
+    trained("d.csv", "--categorical", "shop", "--ignore-columns", "title", name="a.json")
+    only = [[*row[:2], "12", *row[3:]] for row in table(4)]
+    write("only.csv", only)
+    more = ("--categorical", "shop", "--ignore-columns", "title", "--continue-from", "a.json")
+    trained("only.csv", *more)
+    assert read_model("m.json").categories[0].values == read_model("a.json").categories[0].values
+    run("predict", "-m", "m.json", "--data", "only.csv")
+    numbers = np.array([[3.0, float(row[3])] for row in only])
+    labels, ids = [int(row[0]) for row in only], [row[1] for row in only]
+    data = lmart.Dataset(numbers, labels, ids, feature_names=["shop", "price"])
+    with pytest.raises(DataError, match="feature 'shop' is a category of texts in the model, but has numbers"):
+        lmart.train(data, categorical=["shop"], continue_from="a.json")

@@ -51,6 +51,7 @@ def print_why(
         raise DataError(f"{quote(documents[0])} and {quote(documents[1])} are the same document; name two", reader.path)
     column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
     matcher.tables = reader.table.of_tables
+    matcher.refuse_numbers(reader.path)
     matcher.refuse(reader.path, strict)
     scores = scorer.score(query.rows, column_map, pool)
     rows = take_rows(query.rows, pair)
