@@ -268,7 +268,7 @@ def test_standard_input_and_compressed_files(folder: Path, tmp_path: Path) -> No
         (b"[1, 2]", "but a JSON list"),
         (b'{"settings": {"trees": 3', "this report of a run is no whole JSON"),
         (b'{"settings": {}, "rounds": 3, "rankers": 3, "metric": "map"}', "this training report is damaged"),
-        (b'{"format": "lmart", "version": 99}', "this lmart knows up to 2"),
+        (b'{"format": "lmart", "version": 99}', "this lmart knows up to 3"),
     ],
 )
 def test_what_is_neither_is_named(tmp_path: Path, content: bytes, words: str) -> None:
