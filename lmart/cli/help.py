@@ -26,7 +26,7 @@ SCREEN = 24  # lines
 SHARED = {
     "Reading the data": "absent group_by_qid duplicates max_errors allow_inf query_sizes valid_query_sizes "
     "label_column query_column document_column ignore_columns",
-    "Running": "seed threads quiet h help",
+    "Running": "seed threads quiet log_time h help",
 }
 
 
@@ -85,7 +85,7 @@ LAYOUTS = {
     ),
     "show": HelpLayout(
         "top tree data as_tsv as_json strict threads quiet",
-        {"Result": "top tree as_tsv as_json", "Contributions": "data strict"},
+        {"Result": "top tree as_tsv as_json", "Contributions": "data strict", "Page": "html title train_report"},
     ),
     "compile": HelpLayout("", {"Compiling": "generic"}),
 }

@@ -13,7 +13,7 @@ from lmart.cli.help import LAYOUTS, SHARED
 from lmart.cli.main import COMMANDS, main
 from lmart.errors import ExitStatus
 
-SCREEN, FULL, WIDEST = 24, 120, 80
+SCREEN, FULL, WIDEST = 24, 125, 80
 CONTEXT = click.Context(main, info_name="lmart")
 WHOLE = [(), ("-h",), *((name, "-h") for name in COMMANDS), *((name, "--help") for name in COMMANDS)]
 

@@ -116,7 +116,8 @@ def test_a_package_that_is_being_imported_is_not_left_half_done(number: signal.S
     (tmp_path / "onnx.py").write_text(
         f"import os, time\ntry: os.kill(os.getpid(), {int(number)})\n"
         "except BaseException: raise ImportError('no memory')\n"
-        "def __getattr__(name):\n    if name[:1] != '_': open('whole', 'w').close(); time.sleep(10)\n"
+        "open('whole', 'w').close()\n"
+        "def __getattr__(name):\n    if name[:1] != '_': time.sleep(10)\n"
         "    raise AttributeError(name)\n"
     )
     run("train", "-q", "--data", TRAIN, "--trees", "1", "--rankers", "1", "--out", tmp_path / "m.json")
@@ -350,7 +351,7 @@ def here(frame, event): return False
         assert (done.returncode, done.stderr) == (142, said)
 
     def test_a_result_that_stands_is_not_denied(self, model: Path, tmp_path: Path) -> None:
-        body = at_call(signal.SIGINT, "summary", "training.py")
+        body = at_call(signal.SIGINT, "summary", "narration.py")
         arguments = ("--data", TRAIN, "--trees", "2", "-o", "m", "--report", "r")
         done = planted(body, "train", "-q", *arguments, folder=tmp_path)
         said = b"lmart: interrupted after 2 of 2 trees; wrote r and m\n"
