@@ -64,8 +64,7 @@ def test_help_tells_every_setting_its_range_and_its_default(function: Callable[.
 
 def test_the_estimator_has_the_types_and_the_list_too() -> None:
     pytest.importorskip("sklearn")
-    from lmart.sklearn import LambdaMARTRanker as ranker
-
+    ranker = pytest.importorskip("lmart.sklearn").LambdaMARTRanker
     parameters = inspect.signature(ranker.__init__).parameters
     for option in options():
         assert parameters[option.name].annotation == TYPES[option.name]
