@@ -107,8 +107,6 @@ def in_round(number: int) -> Iterator[None]:
     try:
         yield
     except FunctionError as fault:
-        if fault.__cause__ is None:
-            raise FunctionError(f"round {number}: {fault.message}") from None
         raise FunctionError(f"round {number}: {fault.message}") from fault.__cause__
 
 

@@ -13,7 +13,7 @@ from lmart.binning.categories import bin_training_set, describe_idle
 from lmart.binning.edge_sample import CHUNK
 from lmart.binning.validation_set import code_dataset
 from lmart.data.categories import placed_rows
-from lmart.data.dataset import Unbinned, join_datasets
+from lmart.data.dataset import RankingDataset, Unbinned, join_datasets
 from lmart.data.from_python import refuse_path
 from lmart.data.python_dataset import (
     Dataset,
@@ -239,10 +239,7 @@ def _fit(
     resolved = resolve_for(settings, binned, coded, metadata.positions is not None)
     telling.valid = sources
     telling.read(binned, settings, resolved)
-    together = None
-    if run.refit:
-        of_sets = [in_memory(*given, run.allow_inf, judged) for given in zip(sets, sources, strict=True)]
-        together = join_datasets([in_memory(train_set, "X", run.allow_inf), *of_sets])
+    together = _joined(inputs, sources, judged, run) if run.refit else None
     crossed, record = None, RunRecord({"reading": read - began})
     if run.folds is not None:
         with record.timed("choosing"):
@@ -275,6 +272,12 @@ def _fit(
     if refitted is not None:
         content |= refit_entries(refitted)
     return Model((refitted or result).ensemble, read_report(content, "Model.history"))
+
+
+def _joined(inputs: _Inputs, sources: Sequence[str], judged: Unbinned, run: Run) -> RankingDataset:
+    """Return the training set and the validation sets as one data set, for `refit`."""
+    of_sets = [in_memory(*given, run.allow_inf, judged) for given in zip(inputs.valid, sources, strict=True)]
+    return join_datasets([in_memory(inputs.train_set, "X", run.allow_inf), *of_sets])
 
 
 def _cross_validate(train_set: Dataset, settings: ResolvedSettings, run: Run, pool: WorkerPool) -> CrossValidation:
