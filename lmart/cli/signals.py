@@ -112,13 +112,16 @@ def flush_output() -> None:
 def finish(status: int) -> int:
     """Write out what is left of both standard streams, and from here on answer no signal; return the exit status.
 
-    After an interrupt standard output is left alone: a part is no result, and its reader may be stopped as well.
+    After an interrupt standard output is left alone: a part is no result, and its reader may be stopped as well. Lost
+    messages fail nothing: their reader may be gone, and what could not be written to it stays in the buffer.
     """
-    for stream in (sys.stdout, sys.stderr) if status < SIGNALLED else (sys.stderr,):
+    if status < SIGNALLED:
         try:
-            stream.flush()
+            sys.stdout.flush()
         except (OSError, ValueError):  # the command has reported it, if it matters
             status = status or ExitStatus.FAILED
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
     _ignore_signals()
     return status
 

@@ -335,7 +335,9 @@ class TestStreams:
             assert (process.stderr.read(), process.wait()) == (b"", 141)
 
     def test_reader_of_the_log_that_goes_away_does_not_stop_the_work(self, tmp_path: Path) -> None:
-        with start("train", "--data", TRAIN, "--trees", "2", "--out", tmp_path / "m.json") as process:
+        usual = {"PYTHONUNBUFFERED": ""}  # which would hide what stays in the buffer
+        command = ("train", "--data", TRAIN, "--trees", "2", "--out", tmp_path / "m.json")
+        with start(*command, environment=usual) as process:
             assert process.stderr is not None
             process.stderr.close()
             assert process.wait() == 0
