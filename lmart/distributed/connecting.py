@@ -6,7 +6,6 @@ import logging
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -18,6 +17,7 @@ import lmart
 from lmart.errors import DataError, LmartError, quote, visible
 from lmart.kernels.numba_support.code_files import sources_digest
 from lmart.streams import reason
+from lmart.streams.temporaries import temporary_folder
 from lmart.strict_json import strict_json
 
 Parameters = ParamSpec("Parameters")
@@ -27,6 +27,7 @@ ANSWER = 15.0  # seconds in which a scheduler answers
 GREETING = 5.0  # seconds more, for what listens but is no scheduler
 HOST = "127.0.0.1"  # so that nobody else reaches what runs here
 ENDING = 5.0  # seconds that a worker has to end
+FOLDERS = "lmart-dask-"  # what names of temporary folders begin with
 SECURITY_FIELDS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
@@ -126,7 +127,7 @@ def local_cluster(distributed: Any, processes: int, threads: int) -> Iterator[Lo
     import dask
 
     workers: list[subprocess.Popen[bytes]] = []
-    with tempfile.TemporaryDirectory(prefix="lmart-dask-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder(FOLDERS) as folder:
         with dask.config.set({"temporary-directory": folder}):  # else the scheduler leaves a folder of its own
             cluster = distributed.LocalCluster(
                 n_workers=0,

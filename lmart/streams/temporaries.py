@@ -13,13 +13,18 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 import stat
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 _RANDOM = 8  # bytes, written as hexadecimal digits
 _ENDING = re.compile(rb"\.[0-9a-f]{%d}\.tmp" % (2 * _RANDOM))
 KEPT = ".kept"  # in place of .tmp, of files that users are told of
 
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _names: set[str] = set()  # of temporary files that there are, or may be
 
 
@@ -116,6 +121,44 @@ def _remove_left(target: str) -> None:
             if found.startswith(start) and _ENDING.fullmatch(found, len(start)):
                 with suppress(OSError):
                     _remove_unlocked(os.path.join(folder, found))
+
+
+@contextmanager
+def temporary_folder(prefix: str) -> Iterator[str]:
+    """Make a folder for temporary files, which is deleted at the end; first delete those that killed processes left.
+
+    prefix : of its name, and of theirs
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):
+            _remove_unlocked_folder(left)
+    folder, descriptor = _new_folder(prefix)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _new_folder(prefix: str) -> tuple[str, int]:
+    """Make a temporary folder and lock it; return its name and the descriptor that the lock belongs to."""
+    while True:
+        folder = tempfile.mkdtemp(prefix=prefix)
+        with suppress(FileNotFoundError):  # another process has just taken it for one that was left behind
+            descriptor = os.open(folder, _FOLDER)
+            if _lock(descriptor) and _is_named(descriptor, folder):
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def _remove_unlocked_folder(folder: Path) -> None:
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
 
 
 def _remove_unlocked(name: bytes) -> None:
