@@ -27,7 +27,7 @@ from lmart.errors import DataError, OutputError, quote, shown
 from lmart.formats.format_records import CHECKPOINT_START
 from lmart.scoring.ensemble import Tree, flatten, structure_fault
 from lmart.streams import AtomicOutput
-from lmart.streams.inputs import read_all
+from lmart.streams.inputs import LARGEST_WHOLE, read_all
 from lmart.streams.locks import NameLock
 from lmart.streams.targets import resolve, sync_folder
 from lmart.strict_json import strict_json
@@ -38,9 +38,10 @@ T = TypeVar("T")
 
 FORMAT = "lmart-checkpoint"
 VERSION = 1
-FIRST_SECONDS = 0.5  # of training before the checkpoint is written for the first time
+FIRST_SECONDS = 3.0  # of training before the checkpoint is written for the first time; shorter runs need none
 PAUSE = 50  # times as long as writing it took, before it is written again: 2 % of the time
 DIGEST_SIZE = 16
+LAST_LINE = 64  # bytes that the line of the hash takes at most
 MOST_COLUMNS = 1 << 31
 MOST_SHOWN = 10  # differences between two runs
 MODEL, REFIT, FOLDS, TRIAL = "model", "refit", "folds", "trial "  # parts of a run; a trial is followed by its settings
@@ -204,6 +205,9 @@ class Checkpoint(RunState):
             of_part = self._lines[part]
             of_part += [_round_line(part, done) for done in log.rounds[len(of_part) :]]
             lines += of_part
+        if sum(map(len, lines)) + LAST_LINE > LARGEST_WHOLE:
+            what = f"would be larger than {LARGEST_WHOLE >> 20} MiB, which is not read again"
+            raise OutputError(f"{what}; train fewer trees and go on from their model (--continue-from)", self._path)
         content = b"".join(lines)
         with AtomicOutput(self._path) as out:
             out.write(content)

@@ -20,7 +20,10 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-COMMAND = [sys.executable, "-m", "lmart", "train"]
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from helpers.commands import CHECKPOINT_AT_ONCE, PROGRAM
+
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 MOST_KILLS = 40  # of one run
 OBJECTIVES = ("lambdamart", "ranknet", "lambdaloss", "map", "mrr", "err", "xendcg", "yetirank")
@@ -88,7 +91,8 @@ def main() -> None:
     failed = kills = 0
     for number, (name, options) in enumerate(cases(asked.first + asked.runs)[asked.first :], asked.first):
         sets = ["--data", str(asked.data.resolve()), "--valid", str(asked.valid.resolve())]
-        command = [*COMMAND, *sets, *options, "--trees", asked.trees, "--out", "model.json"]
+        words = ["train", *sets, *options, "--trees", asked.trees, "--out", "model.json"]
+        command = [*PROGRAM, *words]
         with tempfile.TemporaryDirectory() as held:
             folder = Path(held)
             outputs = [folder / "model.json", folder / "oof.txt"]
@@ -99,7 +103,7 @@ def main() -> None:
             wanted = digest(outputs)
             for path in outputs:
                 path.unlink(missing_ok=True)
-            met = run_killed([*command, "--checkpoint", "run.checkpoint"], folder, seconds, chance)
+            met = run_killed([*CHECKPOINT_AT_ONCE, *words, "--checkpoint", "run.checkpoint"], folder, seconds, chance)
             equal = digest(outputs) == wanted
             left = sorted(path.name for path in folder.iterdir() if path not in outputs)
         failed += not equal or bool(left)

@@ -6,11 +6,12 @@ import hashlib
 import json
 import re
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.commands import run, start
+from helpers.commands import CHECKPOINT_AT_ONCE, run
 from helpers.paths import SAMPLE
 from helpers.training_runs import SMALL, learnable, refused, settled
 from helpers.waiting import LIMIT
@@ -125,10 +126,10 @@ def test_threads_messages_and_the_report_may_differ(interrupt: Callable[[int], N
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_bytes() -> None:
     Path("d.svm").write_bytes((SAMPLE / "train.svm").read_bytes())
-    options = ("train", "--data", "d.svm", "--trees", "1500", "--rankers", "1", "--out", "m.json")
+    options = ("train", "--data", "d.svm", "--trees", "300", "--rankers", "1", "--out", "m.json")
     run(*options)
     undisturbed = bytes_of_outputs()
-    with start(*options, *KEPT, folder=Path()) as process:
+    with subprocess.Popen([*CHECKPOINT_AT_ONCE, *options, *KEPT], stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         while not Path("c").exists() and process.poll() is None:
             process.stderr.read(1)
@@ -309,6 +310,19 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(monkeypatch: p
     monkeypatch.setattr(checkpoints.Checkpoint, "save", full)
     said = "".join(train(*SMALL, *KEPT))
     assert said.count("warning: the checkpoint c: cannot be written: no space left on device; the run goes on") == 1
+
+
+def test_a_checkpoint_too_large_to_be_read_again_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, interrupt: Callable[[int], None]
+) -> None:
+    interrupt(5)
+    train(*SMALL, *KEPT, status=130)
+    size = Path("c").stat().st_size
+    interrupt(1000)
+    monkeypatch.setattr(checkpoints, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "LARGEST_WHOLE", size)
+    said = "".join(train(*SMALL, *KEPT))
+    assert said.count("warning: the checkpoint c: would be larger than ") == 1
 
 
 @pytest.mark.parametrize("options", [[], ["--rankers", "2"], [*WITH_VALID, "--early-stop", "9"]], ids=str)

@@ -19,6 +19,13 @@ from lmart.errors import ExitStatus
 # tests/distributed looks like a package of that name, but has no file.
 HAS_DASK = (spec := find_spec("distributed")) is not None and spec.origin is not None
 PROGRAM = (sys.executable, "-m", "lmart")
+_AT_ONCE = """
+from lmart.training import checkpoint
+checkpoint.FIRST_SECONDS = 0.0
+from lmart.__main__ import run
+run()
+"""
+CHECKPOINT_AT_ONCE = (sys.executable, "-c", _AT_ONCE)  # the program, which writes a checkpoint after the first round
 
 
 def run(*arguments: str | Path, status: int = ExitStatus.DONE, stdin: bytes | str | None = None) -> Result:
