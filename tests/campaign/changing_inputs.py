@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from campaign.commands import COMMANDS, OLD, clear, wanted
-from campaign.harness import Planned, Tally, attempt, outputs_wrong, shim
+from campaign.commands import COMMANDS, OLD, Attacked, clear, wanted
+from campaign.harness import Ended, Planned, Tally, attempt, outputs_wrong, shim
 
 INPUTS = ("d.svm", "v.svm", "v.svm.gz", "in.json", "in.report")
 
@@ -70,7 +70,7 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         if time.monotonic() > until:
             break
         done += 1
-        clear()
+        clear([COMMANDS[name]])
         for path, content in kept.items():
             Path(path).write_bytes(content)
 
@@ -82,12 +82,7 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
                 os.kill(process, signal.SIGCONT)
 
         ended = attempt(COMMANDS[name].words, Planned(kind, nth, 0, signal.SIGSTOP), after=at_stop)
-        printed, outputs = undisturbed[name]
-        wrong = ended.wrong((0, 1))
-        if ended.status == 0 and not _is_of_one_version(ended.out, printed, outputs, name):
-            wrong.append("status 0, but a result of neither version")
-        elif ended.status:
-            wrong += outputs_wrong(ended, outputs, dict.fromkeys(outputs, OLD))
+        wrong = wrong_of_changed(ended, COMMANDS[name], undisturbed[name])
         tally.add(wrong, f"{name}: {file} {change} at {kind} {nth}: {ended.said[-300:]!r}")
     for path, content in kept.items():
         Path(path).write_bytes(content)
@@ -95,13 +90,24 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     return [tally]
 
 
-def _is_of_one_version(printed: bytes, wanted_out: bytes, outputs: dict[str, bytes], name: str) -> bool:
+def wrong_of_changed(ended: Ended, attacked: Attacked, undisturbed: tuple[bytes, dict[str, bytes]]) -> list[str]:
+    """Return what is wrong with a try whose input changed."""
+    printed, outputs = undisturbed
+    wrong = ended.wrong((0, 1))
+    if ended.status == 0 and not _is_of_one_version(ended.out, printed, outputs, attacked):
+        wrong.append("status 0, but a result of neither version")
+    elif ended.status:
+        wrong += outputs_wrong(ended, outputs, dict.fromkeys(outputs, OLD))
+    return wrong
+
+
+def _is_of_one_version(printed: bytes, wanted_out: bytes, outputs: dict[str, bytes], attacked: Attacked) -> bool:
     """Return whether the result is that of the files as they were, or of the files as they are now."""
     found = {path: Path(path).read_bytes() for path in outputs}
     reports = {path for path in outputs if path.endswith(".report")}
     if printed == wanted_out and all(found[path] == outputs[path] for path in outputs if path not in reports):
         return True
-    clear()
-    again = attempt(COMMANDS[name].words)
+    clear([attacked])
+    again = attempt(attacked.words)
     same = all(found[path] == Path(path).read_bytes() for path in outputs if path not in reports)
     return again.status == 0 and printed == again.out and same

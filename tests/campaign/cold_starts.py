@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from campaign.commands import COMMANDS, wanted
@@ -16,6 +17,9 @@ from campaign.harness import FOREIGN, Tally
 
 AT_ONCE = 16
 KILLED = 5
+MOST_INTERRUPTED, OF_ONE_CACHE = 200, 10
+LATEST = 3.0  # seconds in which an interrupt comes
+KEPT = (".kernel", ".lock")  # endings of what may be in a cache
 LONGEST = 600.0  # seconds
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 PREDICT = [sys.executable, "-m", "lmart", "predict", "-q", "-m", "in.json", "--data", "v.svm"]
@@ -27,6 +31,8 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     (right,) = outputs.values()
     starts, caches = Tally("16 cold starts at once"), Tally("broken caches")
     cache = Path("cache").resolve()
+    now = time.monotonic()
+    interrupted = _interrupt(chance, cache, right, now + (until - now) / 2)
     while True:
         shutil.rmtree(cache, ignore_errors=True)
         cache.mkdir(mode=0o700)
@@ -36,7 +42,33 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         while time.monotonic() < min(until, now + (until - now) / 2 + 1):
             _break_one(chance, cache, kept, right, caches)
         if time.monotonic() > until:
-            return [starts, caches]
+            return [interrupted, starts, caches]
+
+
+def _interrupt(chance: random.Random, cache: Path, right: bytes, until: float) -> Tally:
+    """Interrupt processes that compile into a cache which fills slowly, then see what they left there."""
+    tally = Tally("a cold cache under SIGINT")
+    while tally.tried < MOST_INTERRUPTED and time.monotonic() < until:
+        shutil.rmtree(cache, ignore_errors=True)
+        cache.mkdir(mode=0o700)
+        for _ in range(OF_ONE_CACHE):
+            process = _process(cache)
+            delay = chance.uniform(0, LATEST)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(delay)
+            process.send_signal(signal.SIGINT)
+            out, said = process.communicate(timeout=LONGEST)
+            wrong = [] if process.returncode in (0, 130, -2) else [f"status {process.returncode}"]
+            wrong += ["other bytes"] if process.returncode == 0 and out != right else []
+            wrong += ["a traceback"] if any(word in said.decode() for word in FOREIGN) else []
+            if wrong and b"lmart/" not in said.replace(b"-m lmart", b""):  # Python's own, before it runs lmart
+                wrong = []
+            tally.add(wrong, f"after {delay:.2f} s: {process.returncode} {said[-400:]!r}")
+        out, said = _process(cache).communicate(timeout=LONGEST)
+        wrong = [] if (out, said) == (right, b"") else ["what is left in the cache is not used, or said more"]
+        wrong += ["leaves files"] if any(path.suffix not in KEPT for path in cache.rglob("*") if path.is_file()) else []
+        tally.add(wrong, f"after {OF_ONE_CACHE} interrupts: {said[-400:]!r}")
+    return tally
 
 
 def _process(cache: Path) -> subprocess.Popen[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,17 +72,17 @@ def prepare() -> None:
     gc.freeze()  # so that forks share the memory
 
 
-def clear() -> None:
-    """Put old outputs in place of all outputs."""
+def clear(attacked: Iterable[Attacked] = COMMANDS.values()) -> None:
+    """Put old outputs in place of all outputs of commands."""
     Path("c").unlink(missing_ok=True)
-    for attacked in COMMANDS.values():
-        for name in attacked.outputs:
+    for each in attacked:
+        for name in each.outputs:
             Path(name).write_bytes(OLD)
 
 
 def wanted(attacked: Attacked) -> tuple[bytes, dict[str, bytes]]:
     """Return what an undisturbed run prints, and the content of its outputs, b'' for reports."""
-    clear()
+    clear([attacked])
     ended = attempt(attacked.words)
     assert ended.status == 0, ended.said
     return ended.out, {name: b"" if name.endswith(".report") else Path(name).read_bytes() for name in attacked.outputs}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from campaign.commands import COMMANDS, OLD, Attacked, clear, wanted
-from campaign.harness import Planned, Tally, attempt, outputs_wrong, shim
+from campaign.harness import Ended, Planned, Tally, attempt, outputs_wrong, shim
 
 SHORT, ENDED = -1, -2  # as in shim.c
 ERRORS = {
@@ -71,10 +71,18 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
 
 def _try(name: str, planned: Planned, undisturbed: tuple[bytes, dict[str, bytes]], tally: Tally) -> None:
     """Let one thing happen to a command, and see what it leaves."""
-    printed, outputs = undisturbed
-    clear()
+    clear([COMMANDS[name]])
     before = set(os.listdir())
     ended = attempt(COMMANDS[name].words, planned)
+    left = set(os.listdir()) - before
+    tally.add(*judged(name, ended, planned, undisturbed, left))
+
+
+def judged(
+    name: str, ended: Ended, planned: Planned, undisturbed: tuple[bytes, dict[str, bytes]], left: set[str]
+) -> tuple[list[str], str]:
+    """Return what is wrong with a try, and how to see it again; delete the files that are left."""
+    printed, outputs = undisturbed
     statuses = (0, 128 + planned.signal, -planned.signal) if planned.signal else (0, 1)
     wrong = ended.wrong(statuses)
     killed = planned.signal == signal.SIGKILL
@@ -85,7 +93,6 @@ def _try(name: str, planned: Planned, undisturbed: tuple[bytes, dict[str, bytes]
     wrong += found
     if ended.status == 0 and ended.out != printed:
         wrong.append("status 0, but other standard output")
-    left = set(os.listdir()) - before
     for path in left:
         Path(path).unlink()
     if "c" in left and ended.status:  # what a run that failed is to leave
@@ -95,4 +102,4 @@ def _try(name: str, planned: Planned, undisturbed: tuple[bytes, dict[str, bytes]
         left -= kept
     if left and not killed and planned.kind != "unlink":
         wrong.append("leaves files")
-    tally.add(wrong, f"{name}: {planned} {ended.said[-300:]!r} {sorted(left)}")
+    return wrong, f"{name}: {planned} {ended.said[-300:]!r} {sorted(left)}"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 LIMIT = 60.0  # seconds of a try
+PRELOADED = "LMART_CAMPAIGN_SHIM"  # the variable of the environment that names the library of the shim
 STATUSES = (0, 1, 2, 130, 141, 143)
 MEMORY = 4 << 30  # bytes of address space of a batch
 BATCH = 200  # cases
@@ -124,6 +125,35 @@ class Shim:
 
 
 shim = Shim()
+
+
+class SharedPlan:
+    """A plan of the shim in a file, for processes that are started with `variables`; the nth call is of all of them."""
+
+    class _Content(ctypes.Structure):
+        _fields_ = (
+            ("folder", ctypes.c_char * 4100),
+            *((name, ctypes.c_int) for name in ("kind", "nth", "error", "signal")),
+            ("counts", ctypes.c_int * len(KINDS)),
+        )
+
+    def __init__(self, path: Path) -> None:
+        path.write_bytes(bytes(ctypes.sizeof(self._Content)))
+        with path.open("r+b") as file:
+            self._content = self._Content.from_buffer(mmap.mmap(file.fileno(), 0))
+        self.variables = {"LD_PRELOAD": os.environ[PRELOADED], "CAMPAIGN_PLAN": str(path)}
+
+    def plan(self, planned: Planned) -> None:
+        """Plan what happens to files of the current folder."""
+        content = self._content
+        content.kind, content.folder = len(KINDS), os.fsencode(os.getcwd())
+        content.nth, content.error, content.signal = planned.nth, planned.error, planned.signal
+        ctypes.memset(content.counts, 0, ctypes.sizeof(content.counts))
+        content.kind = KINDS.index(planned.kind) if planned.kind else len(KINDS)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many calls were made since it was planned, by kind."""
+        return dict(zip(KINDS, self._content.counts, strict=True))
 
 
 def warm(commands: Sequence[Sequence[str]]) -> None:
@@ -268,16 +298,16 @@ Case = Callable[[random.Random], str]
 """Tries one thing and returns what broke; '' when it held. What it raises broke too."""
 
 
-def in_batches(case: Case, tally: Tally, seed: int, until: float) -> None:
+def in_batches(case: Case, tally: Tally, seed: int, until: float, most: int = 1 << 40) -> None:
     """Try a case again and again, each time with random numbers of its own, in forks that may crash."""
     first = seed
-    while time.monotonic() < until:
+    while time.monotonic() < until and tally.tried < most:
         reader, writer = os.pipe()
         sys.stdout.flush()
         process = os.fork()
         if not process:
             os.close(reader)
-            _batch(case, first, writer, until)
+            _batch(case, range(first, first + min(BATCH, most - tally.tried)), writer, until)
         os.close(writer)
         done = 0
         with open(reader) as answers:
@@ -294,12 +324,12 @@ def in_batches(case: Case, tally: Tally, seed: int, until: float) -> None:
         first += max(done, 1)
 
 
-def _batch(case: Case, first: int, writer: int, until: float) -> None:
+def _batch(case: Case, seeds: range, writer: int, until: float) -> None:
     """Try some cases in this fork, write a line for each, and end it."""
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a case that hangs ends the fork by signal 14
-    for seed in range(first, first + BATCH):
+    for seed in seeds:
         signal.alarm(int(LIMIT))
         try:
             found = case(random.Random(seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import shutil
+import time
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ PIECES = [
     *(b'"', b'""', b'",', b"1e308,", b"-1", b"0.5\n", b"1\n", b"inf\n", b"\f", b"Q0 ", b"\xef\xbb\xbf", b"\x1f\x8b"),
 ]
 ROWS = 60
+MOST_DAMAGED = 8000
 QUIET = ("--threads", "1", "-q")
 TRAIN = ("train", "--data", "t.svm", "--trees", "1", "--rankers", "1", *QUIET, "-o", "t.json")
 EVAL = ("eval", *QUIET, "--resamples", "5")
@@ -77,10 +79,29 @@ def prepare() -> dict[str, bytes]:
 def attack(chance: random.Random, until: float) -> list[Tally]:
     """Mutate files until the time is over."""
     sound = prepare()
-    tally = Tally("fuzzed data and side files")
+    tally, damaged = Tally("fuzzed data and side files"), Tally("damaged .gz")
+    now = time.monotonic()
+    first = now + (until - now) / 3
+    in_batches(partial(_damaged, sound["t.svm.gz"]), damaged, chance.randrange(1 << 30), first, MOST_DAMAGED)
     in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until)
     tally.notes.append(f"of {len(sound)} kinds")
-    return [tally]
+    return [damaged, tally]
+
+
+def _damaged(sound: bytes, chance: random.Random) -> str:
+    """Flip a bit of compressed data, cut it, or leave a piece out, and read it: refused, or the same rows."""
+    at = chance.randrange(len(sound))
+    how = chance.random()
+    flipped = sound[:at] + bytes([sound[at] ^ 1 << chance.randrange(8)]) + sound[at + 1 :]
+    content = flipped if how < 0.5 else sound[:at] if how < 0.8 else sound[:at] + sound[at + chance.randrange(1, 99) :]
+    Path("t.svm.gz").write_bytes(content)
+    Path("t.out").unlink(missing_ok=True)
+    status, said = answered(READERS["t.svm.gz"][0])
+    if status == 0 and Path("t.out").read_bytes() != Path("t.csv").read_bytes():
+        return f"other rows, and no word of it\n{how} at {at}"
+    if status and Path("t.out").exists():
+        return "an output in spite of an error"
+    return answer_wrong(status, said)
 
 
 def _case(sound: dict[str, bytes], chance: random.Random) -> str:

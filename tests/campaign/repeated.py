@@ -18,7 +18,7 @@ GROWTH = 20 << 20  # bytes that a process may grow by from then on
 
 
 def attack(chance: random.Random, until: float) -> list[Tally]:
-    """Repeat each kind of work for its share of the time."""
+    """Repeat each kind of work, as often as it is to be or for its share of the time."""
     import lmart
 
     model = lmart.load("in.json")
@@ -43,22 +43,21 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     def reads() -> bool:
         return answered(["convert", "-q", "damaged.gz", "o.csv"])[0] == 1
 
-    work: dict[str, Callable[[], bool]] = {
-        "predict, again and again": predicts,
-        "Model.predict, again and again": calls,
-        "a damaged .gz, again and again": reads,
-    }
+    tallies = []
     now = time.monotonic()
-    return [
-        _repeat(name, turn, now + (until - now) * (number + 1) / len(work))
-        for number, (name, turn) in enumerate(work.items())
-    ]
+    for name, (turn, most, share) in {
+        "Model.predict, again and again": (calls, 100_000, 0.3),
+        "a damaged .gz, again and again": (reads, 1000, 0.4),
+        "predict, again and again": (predicts, 10_000, 1.0),
+    }.items():
+        tallies.append(_repeat(name, turn, most, now + (until - now) * share))
+    return tallies
 
 
-def _repeat(name: str, turn: Callable[[], bool], until: float) -> Tally:
+def _repeat(name: str, turn: Callable[[], bool], most: int, until: float) -> Tally:
     tally = Tally(name)
     first: tuple[int, int] | None = None
-    while time.monotonic() < until:
+    while tally.tried < most and time.monotonic() < until:
         wrong = [] if turn() else ["another result"]
         if tally.tried == SETTLED:
             first = _held()
@@ -68,7 +67,7 @@ def _repeat(name: str, turn: Callable[[], bool], until: float) -> Tally:
                 wrong.append("the process grows")
             if descriptors > first[1]:
                 wrong.append("descriptors stay open")
-        tally.add(wrong, f"turn {tally.tried}, {_held()} after {first}")
+        tally.add(wrong, f"turn {tally.tried}, {_held()} after {first}" if wrong else "")
     if first is not None:
         tally.notes.append(f"{(_held()[0] - first[0]) / 1e6:+.1f} MB from turn {SETTLED} on")
     return tally

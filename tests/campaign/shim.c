@@ -1,4 +1,4 @@
-/* Makes the n-th call of a kind, on files below a folder, fail or meet a signal. Preloaded; idle until campaign_plan.
+/* Makes the n-th call of a kind, on files below a folder, fail or meet a signal. Preloaded; idle until it is planned.
 
    cc -shared -fPIC -O1 -o shim.so shim.c -ldl */
 #define _GNU_SOURCE
@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -21,23 +22,37 @@
 
 enum { READ, WRITE, OPEN, FSYNC, RENAME, MMAP, LINK, CLOSE, STAT, UNLINK, FCHMOD, FTRUNCATE, FLOCK, LSEEK, KINDS };
 
-static char folder_[PATH_MAX + 1];
-static int kind_ = KINDS, nth_, error_, signal_;
-static int *counts_; /* of calls, by kind; shared with the process that forked this one */
+static struct plan {
+    char folder[PATH_MAX + 4];
+    int kind, nth, error, signal;
+    int counts[KINDS]; /* of calls, by kind */
+} own_ = {.kind = KINDS}, *plan_ = &own_;
+static int *counts_ = own_.counts; /* or shared with the process that forked this one */
 
 void campaign_share(int *counts) { counts_ = counts; }
 
 /* Plan: the nth call of a kind (from 1) gets an errno, SHORT or ENDED, or meets a signal. */
 void campaign_plan(const char *folder, int kind, int nth, int error, int signal) {
-    snprintf(folder_, sizeof folder_, "%s", folder);
-    kind_ = kind, nth_ = nth, error_ = error, signal_ = signal;
+    snprintf(own_.folder, sizeof own_.folder, "%s", folder);
+    own_.kind = kind, own_.nth = nth, own_.error = error, own_.signal = signal;
     memset(counts_, 0, KINDS * sizeof *counts_);
+}
+
+/* Share the plan in a file with the processes that have its name in CAMPAIGN_PLAN. */
+__attribute__((constructor)) static void campaign_attach(void) {
+    const char *name = getenv("CAMPAIGN_PLAN");
+    int descriptor = name == NULL ? -1 : open(name, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0) return;
+    void *mapped = mmap(NULL, sizeof own_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    close(descriptor);
+    if (mapped == MAP_FAILED) return;
+    plan_ = mapped, counts_ = plan_->counts;
 }
 
 /* Return whether this call is the planned one. */
 static int is_planned(int kind, int descriptor, const char *path) {
     char link[64], target[PATH_MAX + 1];
-    if (!folder_[0]) return 0;
+    if (!plan_->folder[0]) return 0;
     if (path == NULL) {
         int before = errno;
         snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
@@ -46,11 +61,11 @@ static int is_planned(int kind, int descriptor, const char *path) {
         if (length < 0) return 0;
         target[length] = 0, path = target;
     }
-    if (path[0] == '/' && strncmp(path, folder_, strlen(folder_))) return 0;
-    if (__sync_add_and_fetch(counts_ + kind, 1) != nth_ || kind != kind_) return 0;
-    if (signal_) {
-        kill(getpid(), signal_);
-        if (signal_ == SIGKILL) pause();
+    if (path[0] == '/' && strncmp(path, plan_->folder, strlen(plan_->folder))) return 0;
+    if (__sync_add_and_fetch(counts_ + kind, 1) != plan_->nth || kind != plan_->kind) return 0;
+    if (plan_->signal) {
+        kill(getpid(), plan_->signal);
+        if (plan_->signal == SIGKILL) pause();
         return 0;
     }
     return 1;
@@ -59,7 +74,7 @@ static int is_planned(int kind, int descriptor, const char *path) {
 #define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 #define FAIL_IF(kind, descriptor, path, failed)     \
     if (is_planned(kind, descriptor, path)) {       \
-        errno = error_ > 0 ? error_ : EIO;          \
+        errno = plan_->error > 0 ? plan_->error : EIO;          \
         return failed;                              \
     }
 
@@ -67,9 +82,9 @@ static int is_planned(int kind, int descriptor, const char *path) {
     ssize_t name(int descriptor, type data, size_t size) {                           \
         REAL(name);                                                                  \
         if (is_planned(kind, descriptor, NULL)) {                                    \
-            if (error_ == SHORT) return real(descriptor, data, size ? 1 : 0);        \
-            if (error_ == ENDED) return 0;                                           \
-            errno = error_;                                                          \
+            if (plan_->error == SHORT) return real(descriptor, data, size ? 1 : 0);        \
+            if (plan_->error == ENDED) return 0;                                           \
+            errno = plan_->error;                                                          \
             return -1;                                                               \
         }                                                                            \
         return real(descriptor, data, size);                                         \
@@ -81,12 +96,12 @@ TRANSFER(write, WRITE, const void *, data)
 ssize_t readv(int descriptor, const struct iovec *pieces, int n) {
     REAL(readv);
     if (is_planned(READ, descriptor, NULL)) {
-        if (error_ == SHORT) {
+        if (plan_->error == SHORT) {
             struct iovec one = {pieces[0].iov_base, pieces[0].iov_len ? 1 : 0};
             return real(descriptor, &one, 1);
         }
-        if (error_ == ENDED) return 0;
-        errno = error_;
+        if (plan_->error == ENDED) return 0;
+        errno = plan_->error;
         return -1;
     }
     return real(descriptor, pieces, n);
@@ -111,7 +126,7 @@ int close(int descriptor) {
     REAL(close);
     int fails = is_planned(CLOSE, descriptor, NULL), result = real(descriptor);
     if (!fails) return result;
-    errno = error_ > 0 ? error_ : EIO;
+    errno = plan_->error > 0 ? plan_->error : EIO;
     return -1;
 }
 
