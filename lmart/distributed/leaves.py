@@ -16,7 +16,7 @@ from lmart.training.grower.best_first import grow_best_first
 from lmart.training.grower.expander import Expander
 from lmart.training.grower.oblivious import Call, Level, grow_oblivious
 from lmart.training.grower.split_finder import FoundSplit
-from lmart.training.grower.tree import LOW_HALF, GrownTree, GrowParams, Leaf, run_by_size
+from lmart.training.grower.tree import LOW_HALF, GrownTree, GrowParams, Leaf, run_by_size, split_leaf
 
 AHEAD = 8  # leaves expanded at a time
 TOGETHER = 8  # leaves whose histograms come in one message
@@ -133,11 +133,10 @@ class _ShardedExpander(Expander):
     def choose(self, found: Sequence[FoundSplit]) -> None:
         for candidate in found:
             leaf, _, split = candidate
-            if split.split_gain == -np.inf or self._leaves.n_documents(leaf.number) < 2 * self._min_documents:
-                leaf.split = None
-                continue
-            leaf.split = self._finder.in_full(split)
-            if self._min_documents > 1 and not self._params.surely_enough(split.left_total, leaf.total):
+            may_split = self._leaves.n_documents(leaf.number) >= 2 * self._min_documents
+            leaf.split = self._finder.in_full(split) if may_split else None
+            surely_enough = self._min_documents <= 1 or self._params.surely_enough(split.left_total, leaf.total)
+            if leaf.split is not None and not surely_enough:
                 self._assumed[leaf.number] = candidate
 
     def expand(self, leaves: list[Leaf]) -> None:
@@ -163,7 +162,7 @@ class _ShardedExpander(Expander):
         left, right = self.new_numbers()
         for _ in self._leaves.split_ahead([_planned(leaf, left, right, sums=False)]):
             if self._confirm(leaf, left, right):
-                self._split(leaf, left, right, self._params.pool)
+                split_leaf(self._params, leaf, left, right, self._params.pool)
                 self._histograms.give_back(leaf)
 
     def _confirm(self, leaf: Leaf, left: int, right: int) -> bool:
@@ -194,7 +193,7 @@ class _ShardedExpander(Expander):
                 break
             if split.split_gain > -np.inf and self._has_enough(leaf, split):
                 break
-        return self._finder.in_full(split) if split.split_gain > -np.inf else None
+        return self._finder.in_full(split)
 
     def _has_enough(self, leaf: Leaf, split: Split) -> bool:
         if self._params.surely_enough(split.left_total, leaf.total):

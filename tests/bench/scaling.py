@@ -182,7 +182,7 @@ def main() -> None:
 
     def theirs(threads: int) -> Callable[[], float]:
         def run() -> float:
-            stamps = peer.train(args.leaves, threads, args.rounds + WARM_UP, {})
+            stamps = peer.train(args.leaves, threads, args.rounds + WARM_UP, {}).clock
             return float(1e3 * (stamps[-1] - stamps[WARM_UP - 1]) / args.rounds)
 
         return run

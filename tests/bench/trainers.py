@@ -3,7 +3,8 @@
     python trainers.py TOOL TRAIN.svm TEST.svm         TOOL: lmart, lightgbm, xgboost
 
 Requests and answers are JSON, a line each; see turns.Helper.
-{"do": "train", "leaves": N, "threads": N, "rounds": N, "settings": {...}} -> {"stamps": [the clock after each round]}
+{"do": "train", "leaves": N, "threads": N, "rounds": N, "settings": {...}} ->
+    {"stamps": [the clock after each round], "processor": [this process's processor time, likewise]}
 {"do": "ndcg"} -> {"ndcg": NDCG@10 on the test set of what was trained last}; with "model" of that file
 {"do": "curve", "step": N} -> {"ndcg": {rounds: NDCG@10 on the test set after them}}
 """
@@ -24,22 +25,36 @@ from turns import serve
 from lmart.array_types import Float64Array
 
 
+class Stamps:
+    """The clock, and the processor time of this process, after each round."""
+
+    def __init__(self) -> None:
+        self.clock: list[float] = []
+        self.processor: list[float] = []
+
+    def stamp(self, *_: Any) -> None:
+        self.clock.append(time.perf_counter())
+        self.processor.append(time.process_time())
+
+
 class Lmart:
-    """Trains with `lmart.training.boosting.train`, without validation sets."""
+    """Trains with `lmart.training.boosting.train`, without validation sets; with default bins, from bins made once."""
 
     def __init__(self, path: str) -> None:
         from lmart.formats.documents.reading import read_dataset
         from lmart.formats.read_options import ReadOptions
 
         self.data = read_dataset([path], ReadOptions())
+        self.in_bins: Any = None
         self.ensemble: Any = None
 
-    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
+    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> Stamps:
+        from lmart.binning.binned_features import bin_dataset
         from lmart.settings import TrainSettings
         from lmart.threads import WorkerPool
         from lmart.training.boosting import train
 
-        stamps: list[float] = []
+        stamps = Stamps()
         plain: dict[str, Any] = {
             "trees": rounds,
             "leaves": leaves,
@@ -49,7 +64,12 @@ class Lmart:
         }
         made = TrainSettings(**(plain | settings))
         with WorkerPool(threads) as pool:
-            self.ensemble = train(self.data, [], made, pool, lambda _: stamps.append(time.perf_counter())).ensemble
+            if self.in_bins is None:
+                usual = TrainSettings()
+                limits = usual.max_bins, usual.absent, usual.min_docs, usual.seed
+                self.in_bins = bin_dataset(self.data, *limits, pool)
+            data = self.data if {"max_bins", "absent", "min_docs", "seed"} & set(settings) else self.in_bins
+            self.ensemble = train(data, [], made, pool, stamps.stamp).ensemble
         return stamps
 
     def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Float64Array]]:
@@ -84,11 +104,10 @@ class LightGBM:
         self.data = made.construct()
         self.booster: Any = None
 
-    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
-        stamps: list[float] = []
+    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> Stamps:
+        stamps = Stamps()
         params = fair.LIGHTGBM | {"num_leaves": leaves, "num_threads": threads} | settings
-        stamp = [lambda _: stamps.append(time.perf_counter())]
-        self.booster = self.tool.train(params, self.data, rounds, callbacks=stamp, keep_training_booster=False)
+        self.booster = self.tool.train(params, self.data, rounds, callbacks=[stamps.stamp], keep_training_booster=False)
         return stamps
 
     def stages(self, test: Judged, step: int) -> Iterator[tuple[int, Float64Array]]:
@@ -116,12 +135,12 @@ class XGBoost:
         self.data = xgboost.QuantileDMatrix(cells, data.labels, qid=data.query_of_document, max_bin=256)
         self.booster: Any = None
 
-    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
-        stamps: list[float] = []
+    def train(self, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> Stamps:
+        stamps = Stamps()
 
         class Stamp(self.tool.callback.TrainingCallback):  # type: ignore[misc,name-defined]
             def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-                stamps.append(time.perf_counter())
+                stamps.stamp()
                 return False
 
         params = fair.XGBOOST | {"max_leaves": leaves, "nthread": threads} | settings
@@ -152,7 +171,8 @@ def main(name: str, train: str, test: str) -> None:
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         what = request.pop("do")
         if what == "train":
-            return {"stamps": tool().train(**request)}
+            stamps = tool().train(**request)
+            return {"stamps": stamps.clock, "processor": stamps.processor}
         if what == "ndcg":
             return {"ndcg": ndcg(judged(), tool().scores(judged(), request.get("model")))}
         return {"ndcg": {rounds: ndcg(judged(), scores) for rounds, scores in tool().stages(judged(), request["step"])}}

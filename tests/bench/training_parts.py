@@ -12,22 +12,32 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import fair
 from plain_text import plain_for_lightgbm
-from turns import Helper, Report, Turns, take_turns, whole_run
+from turns import Helper, Report, take_turns, whole_run
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent.parent / "data/sample/train.svm"
 FILE_TREES, FILE_LEAVES = 100, 64
-# The peers of part tree: helper, further settings, and what was promised against each.
-TREE_PEERS: dict[str, tuple[str, dict[str, Any], float]] = {
-    "lightgbm": ("lightgbm", {}, 0.60),
-    "lightgbm quantized": ("lightgbm", fair.QUANTIZED, 0.80),
-    "xgboost": ("xgboost", {}, 0.50),
+# The peers of part tree: helper, and further settings.
+TREE_PEERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lightgbm": ("lightgbm", {}),
+    "lightgbm quantized": ("lightgbm", fair.QUANTIZED),
+    "xgboost": ("xgboost", {}),
+}
+# What was promised of a tree by size: over LightGBM with one thread and with all, and with all threads over one; and
+# how many rounds are trained for each that is asked for.
+TREE_LIMITS = {"L": (0.35, 0.35, 0.54), "M": (0.30, 0.38, 0.58), "S": (None, None, 0.75)}
+MORE_ROUNDS = {"L": 1, "M": 2, "S": 8, "small": 8}
+COMPARED_LEAVES = 64  # where one thread and all are compared
+START = {
+    "train": ["--data", str(SAMPLE), "--out"],
+    "predict": ["--data", str(SAMPLE), "--out", os.devnull, "--model"],
 }
 CANDIDATES: list[dict[str, Any]] = [
     {"sample": 0.3},
@@ -61,9 +71,10 @@ class Bench:
         plain = plain_for_lightgbm(data, self.folder)
         models = {"lmart": "own.json", "lmart --sample auto": "sampled.json", "lightgbm": "peer.txt"}
         models = {name: str(self.folder / model) for name, model in models.items()}
+        one = ["--rankers", "1", "--objective", "lambdamart"]
         commands = {
-            "lmart": self.lmart(data, leaves, "--sample", "1", "--out", models["lmart"]),
-            "lmart --sample auto": self.lmart(data, leaves, "--out", models["lmart --sample auto"]),
+            "lmart": self.lmart(data, leaves, *one, "--sample", "1", "--out", models["lmart"]),
+            "lmart --sample auto": self.lmart(data, leaves, *one, "--out", models["lmart --sample auto"]),
             "lightgbm": self.lightgbm(plain, leaves, models["lightgbm"]),
         }
         whole_run(self.lmart(str(SAMPLE), 31, "--out", models["lmart"]))  # compile
@@ -84,15 +95,14 @@ class Bench:
         title = f"text to model, {self.args.size}, {FILE_TREES} trees of {FILE_LEAVES} leaves"
         remark = {"lightgbm": self._quality_of(models)}
         if "file" in self.args.parts:
-            self.report.ratios(title, seconds, "s", {"lightgbm": 0.5}, remark)
-            self._sampled(title, seconds)
+            self.report.ratios(title, seconds, "s", {"lightgbm": 0.35}, remark)
+            self._sampled(title, seconds, 0.28)
         if "memory" in self.args.parts:
             self.report.ratios(f"peak memory, {title}", peaks, "MB", {"lightgbm": 0.8}, remark)
             self._sampled(f"peak memory, {title}", peaks)
 
-    def _sampled(self, title: str, figures: dict[str, list[float]]) -> None:
-        values = [a / b for a, b in zip(figures["lmart --sample auto"], figures["lightgbm"], strict=True)]
-        self.report.promise(f"{title}: lmart --sample auto / lightgbm", values, None)
+    def _sampled(self, title: str, figures: dict[str, list[float]], limit: float | None = None) -> None:
+        self.report.ratio(title, figures, ("lmart --sample auto", "lightgbm"), limit)
 
     def _quality_of(self, models: dict[str, str]) -> str:
         found = {}
@@ -102,23 +112,25 @@ class Bench:
         return _ndcg_in_words(found)
 
     def small(self) -> None:
-        seconds, _, _ = self._whole(str(self.args.bench / "small.txt"), 31)
-        self.report.ratios("whole process, small.txt, 100 trees of 31 leaves", seconds, "s", {"lightgbm": 1.0})
+        small = str(self.args.bench / "small.txt")
+        seconds, _, _ = self._whole(small, 31)
+        self.report.ratios("whole process, small.txt, 100 trees of 31 leaves", seconds, "s", {"lightgbm": 0.5})
+        with self.helpers({"lmart", "lightgbm"}, small) as running:
+            turns = {name: self._turn(running[name], 31, 1, self._rounds("small"), "processor") for name in running}
+            figures = take_turns(dict(sorted(turns.items(), reverse=True)), self.args.repeats)
+        title = "processor time of a tree, small.txt, 31 leaves, 1 thread"
+        self.report.ratios(title, figures, "s", {"lightgbm": 0.4})
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "lmart", "train", "-q", "--data", str(SAMPLE)]
-        command += ["--out", str(self.folder / "start.json")]
-
-        def first() -> float:
-            with tempfile.TemporaryDirectory() as empty:
-                return whole_run(command, env={**os.environ, "NUMBA_CACHE_DIR": empty}).seconds
-
-        whole_run(command)
-        turns: Turns = {"first": first, "warm": lambda: whole_run(command).seconds}
-        figures = take_turns(turns, self.args.repeats)
-        self.report.figure("lmart train on data/sample", figures, "s")
-        self.report.promise("first run on data/sample, seconds", figures["first"], 20)
-        self.report.promise("warm run on data/sample, seconds", figures["warm"], 2)
+        model = str(self.folder / "start.json")
+        for name, limits in {"train": (4.5, 2.0), "predict": (2.0, None)}.items():
+            command = [sys.executable, "-m", "lmart", name, "-q", *START[name], model]
+            whole_run(command)
+            turns = {"empty cache": partial(_first, command), "full cache": partial(_seconds, command)}
+            figures = take_turns(turns, self.args.repeats)
+            self.report.figure(f"lmart {name} on data/sample", figures, "s")
+            for (cache, values), limit in zip(figures.items(), limits, strict=True):
+                self.report.promise(f"lmart {name} on data/sample, {cache}, seconds", values, limit)
 
     # Data in memory --------------------------------------------------------------------------------------------
 
@@ -131,32 +143,42 @@ class Bench:
             for helper in running.values():
                 helper.close()
 
+    def _rounds(self, size: str) -> int:
+        return int(self.args.rounds) * MORE_ROUNDS.get(size, 1)
+
     def _turn(
-        self, helper: Helper, leaves: int, threads: int, rounds: int | None = None, **settings: Any
+        self, helper: Helper, leaves: int, threads: int, rounds: int, clock: str = "stamps", **settings: Any
     ) -> Callable[[], float]:
-        """Return a call that trains, and returns the median seconds a round."""
-        rounds = rounds or self.args.rounds
+        """Return a call that trains, and returns the median seconds a round; clock : a key of the helper's answer."""
 
         def run() -> float:
-            return _seconds_a_tree(_train(helper, leaves, threads, rounds, settings))
+            return _seconds_a_tree(_train(helper, leaves, threads, rounds, settings, clock))
 
         return run
 
     def tree(self) -> None:
         peers = {name: TREE_PEERS[name] for name in self.args.peers}
-        with self.helpers({"lmart", *(tool for tool, _, _ in peers.values())}) as running:
-            for threads in dict.fromkeys((self.args.threads, 1)):
-                some = peers if threads != 1 or self.args.threads == 1 else {"lightgbm": TREE_PEERS["lightgbm"]}
-                for leaves in self.args.leaves:
-                    self._tree(running, some, leaves, threads)
+        for size in dict.fromkeys((self.args.size, "M", "S")):
+            data = self.args.bench / f"{size}.txt"
+            if not data.exists():
+                print(f"no {data}, so it is left out")
+                continue
+            with self.helpers({"lmart", *(tool for tool, _ in peers.values())}, str(data)) as running:
+                for leaves in self.args.leaves if size == self.args.size else [COMPARED_LEAVES]:
+                    self._tree(running, peers, size, leaves)
 
-    def _tree(self, running: dict[str, Helper], peers: dict[str, Any], leaves: int, threads: int) -> None:
+    def _tree(self, running: dict[str, Helper], peers: dict[str, Any], size: str, leaves: int) -> None:
+        most = _in_words(self.args.threads)
         quality: dict[str, float] = {}
-        every = {"lmart": ("lmart", {}, 1.0)} | peers
+        every = {
+            f"{name}, {most}": (*tool, self.args.threads) for name, tool in {"lmart": ("lmart", {}), **peers}.items()
+        }
+        if leaves == COMPARED_LEAVES and self.args.threads > 1:
+            every |= {f"{name}, 1 thread": (name, {}, 1) for name in ("lmart", "lightgbm") if name in running}
 
         def turn(name: str) -> Callable[[], float]:
-            tool, settings, _ = every[name]
-            train = self._turn(running[tool], leaves, threads, **settings)
+            tool, settings, threads = every[name]
+            train = self._turn(running[tool], leaves, threads, self._rounds(size), **settings)
 
             def run() -> float:
                 seconds = train()
@@ -167,31 +189,29 @@ class Bench:
             return run
 
         figures = take_turns({name: turn(name) for name in every}, self.args.repeats)
-        title = f"a tree, {self.args.size}, {leaves} leaves, {_in_words(threads)}"
-        limits = {name: limit for name, (_, _, limit) in peers.items()}
-        remarks = {name: _ndcg_in_words({"lmart": quality["lmart"], name: quality[name]}) for name in peers}
-        self.report.ratios(title, figures, "s", limits, remarks)
-
-    def threads(self) -> None:
-        most = _in_words(self.args.threads)
-        with self.helpers({"lmart"}) as running:
-            turns = {
-                most: self._turn(running["lmart"], 64, self.args.threads),
-                "1 thread": self._turn(running["lmart"], 64, 1),
-            }
-            figures = take_turns(turns, self.args.repeats)
-        self.report.ratios(f"a tree, {self.args.size}, 64 leaves", figures, "s", {"1 thread": 0.58})
+        title = f"a tree, {size}, {leaves} leaves"
+        self.report.figure(title, figures, "s")
+        own = f"lmart, {most}"
+        single, together, speedup = TREE_LIMITS.get(size, (None, None, None))
+        pairs = {
+            (own, name): together if name == f"lightgbm, {most}" else None for name in every if name.endswith(most)
+        }
+        pairs |= {("lmart, 1 thread", "lightgbm, 1 thread"): single, (own, "lmart, 1 thread"): speedup}
+        for (first, second), limit in pairs.items():
+            if first != second and first in every and second in every:
+                remark = _ndcg_in_words({name: quality[name] for name in (first, second)})
+                self.report.ratio(title, figures, (first, second), limit, remark)
 
     def neighbour(self) -> None:
-        most = _in_words(self.args.threads)
+        most, rounds = _in_words(self.args.threads), self._rounds("M")
         with self.helpers({"lmart", "lightgbm"}, str(self.args.bench / "M.txt")) as running:
             for helper in running.values():
                 _train(helper, 64, 1, 2, {})  # read and compile before it gets busy
             turns = {
-                f"lmart {most}": self._turn(running["lmart"], 64, self.args.threads),
-                "lmart 1 thread": self._turn(running["lmart"], 64, 1),
-                f"lightgbm {most}": self._turn(running["lightgbm"], 64, self.args.threads, rounds=6),
-                "lightgbm 1 thread": self._turn(running["lightgbm"], 64, 1),
+                f"lmart {most}": self._turn(running["lmart"], 64, self.args.threads, rounds),
+                "lmart 1 thread": self._turn(running["lmart"], 64, 1, rounds),
+                f"lightgbm {most}": self._turn(running["lightgbm"], 64, self.args.threads, 6),
+                "lightgbm 1 thread": self._turn(running["lightgbm"], 64, 1, rounds),
             }
             busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(self.args.threads - 1)]
             try:
@@ -202,8 +222,7 @@ class Bench:
                     process.wait()
         title = f"a tree, M, 64 leaves, {len(busy)} busy neighbour"
         self.report.ratios(title, figures, "s", {"lmart 1 thread": 1.1})
-        values = [a / b for a, b in zip(figures[f"lightgbm {most}"], figures["lightgbm 1 thread"], strict=True)]
-        self.report.promise(f"{title}: lightgbm {most} / lightgbm 1 thread", values, None)
+        self.report.ratio(title, figures, (f"lightgbm {most}", "lightgbm 1 thread"), None)
 
     def quality_time(self) -> None:
         rounds, threads, leaves = self.args.target_rounds, self.args.threads, 64
@@ -285,12 +304,23 @@ class Bench:
         }
 
 
-def _train(helper: Helper, leaves: int, threads: int, rounds: int, settings: dict[str, Any]) -> list[float]:
+def _train(
+    helper: Helper, leaves: int, threads: int, rounds: int, settings: dict[str, Any], clock: str = "stamps"
+) -> list[float]:
     """Train, and return the time at the end of each round."""
-    stamps: list[float] = helper.ask(do="train", leaves=leaves, threads=threads, rounds=rounds, settings=settings)[
-        "stamps"
-    ]
+    answer = helper.ask(do="train", leaves=leaves, threads=threads, rounds=rounds, settings=settings)
+    stamps: list[float] = answer[clock]
     return stamps
+
+
+def _seconds(command: list[str]) -> float:
+    return whole_run(command).seconds
+
+
+def _first(command: list[str]) -> float:
+    """Return the seconds of a run with an empty folder for machine code."""
+    with tempfile.TemporaryDirectory() as empty:
+        return whole_run(command, env={**os.environ, "NUMBA_CACHE_DIR": empty}).seconds
 
 
 def _seconds_a_tree(stamps: list[float]) -> float:

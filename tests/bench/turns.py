@@ -83,10 +83,12 @@ class Report:
         self.figures: dict[str, dict[str, list[float]]] = {}
 
     def figure(self, title: str, figures: dict[str, list[float]], unit: str) -> None:
-        """Print each tool's median."""
+        """Print each tool's median and least."""
         self.figures[f"{title} [{unit}]"] = figures
-        medians = (f"{name} {statistics.median(values):.4g} {unit}" for name, values in figures.items())
-        print(f"{title}: {', '.join(medians)}", flush=True)
+        shown = (
+            f"{name} {statistics.median(values):.4g} ({min(values):.4g}) {unit}" for name, values in figures.items()
+        )
+        print(f"{title}, median (least): {', '.join(shown)}", flush=True)
 
     def promise(self, name: str, values: list[float], limit: float | None, remark: str = "") -> None:
         """Add a row to the table."""
@@ -104,8 +106,16 @@ class Report:
         self.figure(title, figures, unit)
         first = next(iter(figures))
         for name, limit in limits.items():
-            values = [a / b for a, b in zip(figures[first], figures[name], strict=True)]
-            self.promise(f"{title}: {first} / {name}", values, limit, (remarks or {}).get(name, ""))
+            self.ratio(title, figures, (first, name), limit, (remarks or {}).get(name, ""))
+
+    def ratio(
+        self, title: str, figures: dict[str, list[float]], names: tuple[str, str], limit: float | None, remark: str = ""
+    ) -> None:
+        """Add a row for one tool over another, repeat by repeat, with the ratio of their least figures."""
+        first, second = (figures[name] for name in names)
+        remarks = [f"of the least {min(first) / min(second):.3f}", *([remark] if remark else [])]
+        values = [a / b for a, b in zip(first, second, strict=True)]
+        self.promise(f"{title}: {' / '.join(names)}", values, limit, "; ".join(remarks))
 
     def table(self) -> None:
         """Print all rows."""

@@ -128,7 +128,6 @@ def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
     chosen = replace(SMALL, leaves=20, min_docs=3)
     expected = fit(data, chosen)
     monkeypatch.setattr(expander, "AHEAD", ahead)
-    monkeypatch.setattr(expander, "SHARED", shared)
     monkeypatch.setattr(tree, "SHARED", shared)
     with WorkerPool(3) as pool:
         found = train(data, [], chosen, pool)

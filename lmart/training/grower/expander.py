@@ -9,19 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from lmart.array_types import Int64Array
-from lmart.binning.binned_features import ONE_THREAD
 from lmart.kernels.trees.histogram import complete_histogram
 from lmart.kernels.trees.leaf_expansion import choose_split, expand_leaf
-from lmart.kernels.trees.split_gain import Split, SplitFields
 from lmart.threads import WorkerPool
 from lmart.training.grower.leaves import LocalLeaves
-from lmart.training.grower.split_finder import NO_BOUNDS, FoundSplit, SplitFinder
+from lmart.training.grower.split_finder import FoundSplit, SplitFinder
 from lmart.training.grower.tree import (
-    SHARED,
     GrowParams,
     Leaf,
+    divide,
     hand_on_histogram,
-    newton_step,
     run_by_size,
     split_leaf,
 )
@@ -90,7 +87,7 @@ class Expander(ABC):
 
     def split(self, leaf: Leaf) -> None:
         """Give a leaf its children, which are not to be split."""
-        self._split(leaf, *self.new_numbers(), self._params.pool)
+        split_leaf(self._params, leaf, *self.new_numbers(), self._params.pool)
         self._histograms.give_back(leaf)
 
     def new_numbers(self) -> tuple[int, int]:
@@ -117,34 +114,13 @@ class Expander(ABC):
         shallow = leaf.depth < settings.max_depth
         return shallow and self._source.n_documents(leaf.number) >= 2 * settings.min_documents
 
-    def _split(self, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
-        children = split_leaf(self._source, leaf, left, right, pool)
-        if self._params.directions is not None:
-            hand_down_bounds(leaf, self._params)
-        return children
-
     def expand_by_histograms(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
         """Split a leaf and find the best splits of its children, with the help of all workers of a pool."""
-        children = self._split(leaf, left, right, pool)
+        children = split_leaf(self._params, leaf, left, right, pool)
+        larger, smaller = hand_on_histogram(self._source, leaf, buffer)
         if any(map(self._may_split, children)):
-            self.choose(self._finder.find_both(*hand_on_histogram(self._source, leaf, buffer, pool), pool))
-        else:
-            children[0].histogram = buffer  # from where it is given back
-
-
-def hand_down_bounds(leaf: Leaf, params: GrowParams) -> None:
-    """Give the children of a leaf their bounds: those of a split on a constrained feature meet halfway.
-
-    So no leaf on the one side ever gets a value beyond that of a leaf on the other (LightGBM's basic method).
-    """
-    assert leaf.split is not None and leaf.children is not None and params.directions is not None
-    for child in leaf.children:
-        child.low, child.high = leaf.low, leaf.high
-    direction = int(params.directions[leaf.split.feature])
-    if direction:
-        lower, upper = leaf.children[::direction]
-        values = newton_step(lower, params), newton_step(upper, params)
-        lower.high = upper.low = values[0] + (values[1] - values[0]) / 2
+            self._source.histogram(smaller.number, buffer, pool)
+            self.choose(self._finder.find_both(larger, smaller, pool))
 
 
 class LocalExpander(Expander):
@@ -163,52 +139,36 @@ class LocalExpander(Expander):
         for leaf, split_gains, _ in found:
             bounds = self._finder.bounds_in_units(leaf)
             inputs = (leaf.known_histogram, leaf.total, self._params.search, bounds, split_gains)
-            leaf.split = self._in_full(choose_split(self._leaves.rows, self._leaves.place(leaf.number), *inputs))
+            chosen = choose_split(self._leaves.rows, self._leaves.place(leaf.number), *inputs)
+            leaf.split = self._finder.in_full(chosen)
 
     def expand(self, leaves: list[Leaf]) -> None:
         """Give leaves their children, and these their best splits."""
-        pool, n_documents = self._params.pool, self._leaves.n_documents
         self.restore(leaves, 1)
-        side_by_side = []
-        for leaf in sorted(leaves, key=lambda leaf: n_documents(leaf.number), reverse=True):  # for an even load
-            # Numbers and buffers are taken here, since the leaves are worked on side by side.
-            call = (leaf, *self.new_numbers(), self._histograms.take())
-            if pool.threads > 1 and (len(leaves) == 1 or n_documents(leaf.number) >= SHARED):
-                self.expand_by_histograms(*call, pool)
-            else:
-                side_by_side.append(call)
-        pool.run(self._expand, side_by_side)
+        # Numbers and buffers are taken here, since the leaves are worked on side by side.
+        calls = [(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves]
+        n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
+        run_by_size(self._expand, calls, n_documents, self._params.pool)
         for leaf in leaves:
             self.keep_histograms(leaf)
 
-    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array) -> None:
+    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
         """Split a leaf and find the best splits of its children; buffer : int64[n_bins] for one of their histograms."""
-        split, leaves, bounds = leaf.known_split, self._leaves, (NO_BOUNDS, NO_BOUNDS)
-        if leaves.n_documents(leaf.number) >= LARGE:
-            self.expand_by_histograms(leaf, left, right, buffer, ONE_THREAD)
+        split, leaves, deepest = leaf.known_split, self._leaves, self._params.settings.max_depth
+        if pool.threads > 1 or leaves.n_documents(leaf.number) >= LARGE or leaf.depth + 1 == deepest:
+            self.expand_by_histograms(leaf, left, right, buffer, pool)
             return
-        if leaf.depth + 1 == self._params.settings.max_depth:
-            smaller, _ = self._split(leaf, left, right, ONE_THREAD)
-            smaller.histogram = buffer  # from where it is given back
-            return
-        children = leaf.divide(left, right)
-        if self._params.directions is not None:
-            hand_down_bounds(leaf, self._params)
-            bounds = self._finder.bounds_in_units(children[0]), self._finder.bounds_in_units(children[1])
+        children = divide(leaf, left, right, self._params)
         n_left, n_left_unsampled, *found = expand_leaf(
             leaves.rows,
             self._params.search,
             leaves.place(leaf.number),
             (split.feature, split.bin, split.missing_left, split.left_total, leaf.total),
-            bounds,
+            (self._finder.bounds_in_units(children[0]), self._finder.bounds_in_units(children[1])),
             leaf.known_histogram,
             buffer,
         )
         leaves.set_children(leaf.number, left, right, n_left, n_left_unsampled)
         for child, fields in zip(children, found, strict=True):
-            child.split = self._in_full(fields)
-        smaller, larger = sorted(children, key=lambda child: leaves.cost(child.number))
-        larger.histogram, leaf.histogram, smaller.histogram = leaf.histogram, None, buffer
-
-    def _in_full(self, fields: SplitFields) -> Split | None:
-        return self._finder.in_full(Split(*fields)) if fields[0] > -math.inf else None
+            child.split = self._finder.in_full(fields)
+        hand_on_histogram(leaves, leaf, buffer)

@@ -20,7 +20,6 @@ from lmart.threads import WorkerPool, chunks
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
 MOST_NARROWED = 0.75  # share of bins up to which copying them pays
-COUNTED = 4_096  # documents whose bins are looked up at a time, where only the first few may be needed
 MERGED = 32_768  # bins in one piece of work when histograms of workers are added
 
 
@@ -29,13 +28,11 @@ class LeafSource(Protocol):
 
     Leaf 0 is the root; `split` gives its children new numbers, and the old leaf still covers the documents of both.
     Calls for different leaves may run in parallel, each with its own pool.
-    most_frequent_bins : uint8[m], each feature's most frequent bin. Histograms need not accumulate it (they hold 0
-        there); it is recovered as the leaf's total minus all other bins
     """
 
     @property
     def most_frequent_bins(self) -> UInt8Array:
-        """uint8[m], each feature's most frequent bin."""
+        """uint8[m], the bin of each feature that may be 0 in histograms: the leaf's total less all others is added."""
         ...
 
     def cost(self, leaf: int) -> int:
@@ -222,20 +219,12 @@ class LocalLeaves:
         n_left = n_right = 0
         missing_bin = int(self._binned.edges.missing_bins[split.feature])
         for partition in self.partitions:
-            of_leaf = partition.of(leaf)
-            for start, stop in self._pieces(split.feature, len(of_leaf)):
-                documents = of_leaf[start:stop]
-                bins = self._binned.bins_of_rows(split.feature, documents)
-                n_left, n_right = row_partition.count_children(
-                    bins, split.bin, missing_bin, split.missing_left, documents, enough, n_left, n_right
-                )
-                if min(n_left, n_right) >= enough:
-                    break
+            documents = partition.of(leaf)
+            bins = self._binned.bins_of_rows(split.feature, documents)
+            n_left, n_right = row_partition.count_children(
+                bins, split.bin, missing_bin, split.missing_left, documents, enough, n_left, n_right
+            )
         return n_left, n_right
-
-    def _pieces(self, feature: int, n: int) -> list[tuple[int, int]]:
-        """Return ranges of n documents whose bins in a feature are looked up at a time: all where it has a column."""
-        return chunks(n, max(1, n) if self._binned.places[feature] >= 0 else COUNTED)
 
     def bin_counts(self, leaf_features: Sequence[tuple[int, int]]) -> Sequence[Int64Array]:
         """Return, for each leaf and binned feature, the number of its documents in each bin, int64[256]."""

@@ -144,9 +144,10 @@ class Level:
 
     def _split_leaf(self, leaf: Leaf, left: int, right: int, buffer: Int64Array | None, pool: WorkerPool) -> None:
         source, offsets = self._source, self._edges.bin_offsets
-        split_leaf(source, leaf, left, right, pool)
+        split_leaf(self._params, leaf, left, right, pool)
         if buffer is not None:
-            larger, smaller = hand_on_histogram(source, leaf, buffer, pool)
+            larger, smaller = hand_on_histogram(source, leaf, buffer)
+            source.histogram(smaller.number, buffer, pool)
             ranges = feature_ranges(self._edges, pool)
             histograms = (larger.known_histogram, buffer, smaller.total)
             calls = [(*histograms, offsets, source.most_frequent_bins, a, b) for a, b in ranges]

@@ -100,9 +100,9 @@ class SplitFinder:
         ratio = self._units.hessian / self._units.gradient
         return leaf.low * ratio, leaf.high * ratio
 
-    def in_full(self, split: Split) -> Split:
-        """Return a split with its gain no longer in units."""
-        return Split(self._units.split_gain(split.split_gain), *split[1:])
+    def in_full(self, split: SplitFields) -> Split | None:
+        """Return a split with its gain no longer in units, None where it has none."""
+        return Split(self._units.split_gain(split[0]), *split[1:]) if split[0] > -math.inf else None
 
 
 def _best(splits: Sequence[SplitFields]) -> Split:

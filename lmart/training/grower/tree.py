@@ -94,12 +94,6 @@ class Leaf:
         assert self.split is not None
         return self.split
 
-    def divide(self, left: int, right: int) -> tuple[Leaf, Leaf]:
-        """Return the children by the leaf's split; left, right : their numbers in the LeafSource."""
-        left_total, depth = self.known_split.left_total, self.depth + 1
-        self.children = Leaf(left, left_total, depth), Leaf(right, self.total - left_total, depth)
-        return self.children
-
 
 class Histograms:
     """Buffers for histograms, reused from leaf to leaf and from tree to tree, since allocation costs more than summing.
@@ -247,21 +241,37 @@ def newton_step(leaf: Leaf, params: GrowParams) -> float:
     return min(max(-(gradient / divisor) if divisor > 0 else 0.0, leaf.low), leaf.high)
 
 
-def split_leaf(source: LeafSource, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
-    """Split a leaf by its split, and return its children; left, right : their numbers in the LeafSource."""
-    source.split(leaf.number, left, right, leaf.known_split, pool)
-    return leaf.divide(left, right)
+def divide(leaf: Leaf, left: int, right: int, params: GrowParams) -> tuple[Leaf, Leaf]:
+    """Return the children by the leaf's split; left, right : their numbers in the LeafSource.
 
-
-def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array, pool: WorkerPool) -> tuple[Leaf, Leaf]:
-    """Give the children of a leaf their histograms; return the larger and the smaller child.
-
-    The smaller child's histogram is summed in `buffer`, int64[n_bins] of any content. The larger child gets the
-    leaf's own histogram: the caller still has to subtract that of the smaller one from it.
+    Bounds of the children by a split on a constrained feature meet halfway, so that no leaf on the one side ever gets a
+    value beyond that of a leaf on the other (LightGBM's basic method).
     """
+    split, depth = leaf.known_split, leaf.depth + 1
+    totals = split.left_total, leaf.total - split.left_total
+    children = Leaf(left, totals[0], depth), Leaf(right, totals[1], depth)
+    leaf.children = children
+    if params.directions is not None:
+        for child in children:
+            child.low, child.high = leaf.low, leaf.high
+        direction = int(params.directions[split.feature])
+        if direction:
+            lower, upper = children[::direction]
+            values = newton_step(lower, params), newton_step(upper, params)
+            lower.high = upper.low = values[0] + (values[1] - values[0]) / 2
+    return children
+
+
+def split_leaf(params: GrowParams, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
+    """Split the documents of a leaf, and return its children; left, right : their numbers in the LeafSource."""
+    params.source.split(leaf.number, left, right, leaf.known_split, pool)
+    return divide(leaf, left, right, params)
+
+
+def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array) -> tuple[Leaf, Leaf]:
+    """Return the larger child of a leaf, which gets the leaf's histogram, and the smaller, which gets a buffer."""
     smaller, larger = sorted(leaf.children or (), key=lambda child: source.cost(child.number))
     larger.histogram, leaf.histogram, smaller.histogram = leaf.histogram, None, buffer
-    source.histogram(smaller.number, buffer, pool)
     return larger, smaller
 
 
