@@ -89,7 +89,8 @@ class Lmart:
     def _predict(self, ensemble: Any, test: Judged) -> Float64Array:
         from lmart.model import Model
 
-        return Model(ensemble).predict(test.cells, range(test.cells.shape[1]), threads=2)
+        cells = test.cells[:, 1:]  # features of these sets are numbered from 1
+        return Model(ensemble).predict(cells, range(1, 1 + cells.shape[1]), threads=2)
 
 
 class LightGBM:
