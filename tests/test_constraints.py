@@ -96,7 +96,7 @@ def test_a_leaf_is_cut_to_the_middle_by_hand() -> None:
     """The sides of the first split have the values 0 and 3, so what lies above stays above 1.5."""
     from lmart.binning.binned_features import bin_features
     from lmart.binning.edges import fit_bin_edges
-    from lmart.training.grower import Units, grow_tree
+    from lmart.training.grower import GrowParams, Histograms, Units, grow_tree
     from lmart.training.grower.leaves import LocalLeaves
 
     data = dataset([0] * 8, ["q"] * 8, [[x, y] for x in (0.0, 1.0) for y in (0.0, 0.0, 1.0, 1.0)])
@@ -109,7 +109,9 @@ def test_a_leaf_is_cut_to_the_middle_by_hand() -> None:
     def values(signs: list[int] | None) -> dict[tuple[float, float], float]:
         leaves = LocalLeaves(bin_features(data, edges, 1, POOL), packed, rows.copy(), rows[:0], 1)
         given = None if signs is None else np.array(signs, np.int8)
-        grown = grow_tree(leaves, edges, Units(1.0, 1.0, 1), tree_settings(settings), POOL, None, given)
+        units, histograms = Units(1.0, 1.0, 1), Histograms(edges.n_bins)
+        params = GrowParams(leaves, edges, units, tree_settings(settings), POOL, histograms, given)
+        grown = grow_tree(params, leaves)
         assert grown is not None
         own = Ensemble((grown.tree,), data.feature_ids, None)
         found = score_dataset(own, data, POOL).tolist()

@@ -17,7 +17,7 @@ from lmart.kernels.trees import histogram as kernels
 from lmart.kernels.trees.gradient_sampling import RowDraw
 from lmart.settings.resolved import RankerSettings
 from lmart.threads import WorkerPool, chunks
-from lmart.training.grower import GrownTree, Histograms, Units, grow_tree
+from lmart.training.grower import GrownTree, GrowParams, Histograms, Units, grow_tree
 from lmart.training.grower.leaves import LocalLeaves, Partition, RowNarrowing
 from lmart.training.objectives import Gradients
 
@@ -57,7 +57,8 @@ def grow_round(
     features = draw_features(binned.edges, settings, round_number)
     narrowed = None if features is None else setup.narrowing.narrow(sampled, features, pool)
     leaves = LocalLeaves(binned, packed, sampled, unsampled, pool.threads, narrowed)
-    grown = grow_tree(leaves, binned.edges, units, settings.tree, pool, histograms, directions, features)
+    params = GrowParams(leaves, binned.edges, units, settings.tree, pool, histograms, directions, features)
+    grown = grow_tree(params, leaves)
     if grown is not None:
         for partition in leaves.partitions:
             add_values(partition, grown.leaves, grown.tree.leaf_values, scores, pool)

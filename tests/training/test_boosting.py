@@ -90,7 +90,7 @@ def test_every_leaf_holds_min_docs_exactly_counted() -> None:
 def test_documents_are_counted_where_hessians_vanish() -> None:
     from lmart.binning.binned_features import bin_features
     from lmart.binning.edges import fit_bin_edges
-    from lmart.training.grower import Units, grow_tree
+    from lmart.training.grower import GrowParams, Histograms, Units, grow_tree
     from lmart.training.grower.leaves import LocalLeaves
 
     data = dataset([0] * 40, ["q"] * 40, [[float(x)] for x in range(40)])
@@ -99,7 +99,8 @@ def test_documents_are_counted_where_hessians_vanish() -> None:
     rows = np.arange(40, dtype=np.int32)
     leaves = LocalLeaves(bin_features(data, edges, 1, POOL), packed, rows, rows[:0], POOL.threads)
     chosen = TrainSettings(leaves=4, min_docs=10, min_hessian=0, l2=1)
-    grown = grow_tree(leaves, edges, Units(1.0, 1.0, 0), tree_settings(chosen), POOL)
+    settings, histograms = tree_settings(chosen), Histograms(edges.n_bins)
+    grown = grow_tree(GrowParams(leaves, edges, Units(1.0, 1.0, 0), settings, POOL, histograms), leaves)
     assert grown is not None and grown.tree.leaf_documents is not None
     assert grown.tree.leaf_documents.min() >= 10
 

@@ -133,9 +133,11 @@ class Histograms:
 
 @dataclass(frozen=True)
 class GrowParams:
-    """What to grow a tree from, and how: the arguments of `grow_tree`.
+    """What to grow a tree from, and how.
 
-    directions       : int8[m], the monotone constraints; None: none
+    histograms       : buffers to use, empty or from the tree before
+    directions       : int8[m]: 1 where the score may only rise with the feature, -1 where it may only fall, 0
+                       elsewhere; None: no constraints, as it must be for oblivious trees
     allowed_features : bool[m], those to split on; None: all
     """
 
@@ -145,8 +147,8 @@ class GrowParams:
     settings: TreeSettings
     pool: WorkerPool
     histograms: Histograms
-    directions: Int8Array | None
-    allowed_features: BoolArray | None
+    directions: Int8Array | None = None
+    allowed_features: BoolArray | None = None
 
     def surely_enough(self, left_total: int, total: int) -> bool:
         """Return whether the sums of hessians show, without a count, that both sides hold `min_documents`."""

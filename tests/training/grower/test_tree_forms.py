@@ -22,7 +22,7 @@ from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training import boosting
 from lmart.training.boosting import train
-from lmart.training.grower import GrownTree, Units, grow_tree, tree
+from lmart.training.grower import GrownTree, GrowParams, Histograms, Units, grow_tree, tree
 from lmart.training.grower.leaves import LocalLeaves
 
 POOL = WorkerPool(1)
@@ -42,7 +42,9 @@ def grow(rows: list[tuple[float, int, int, int]], chosen: TrainSettings) -> tupl
     packed = np.array([(g << 48) + (h << 16) for _, _, g, h in rows], np.int64)
     every = np.arange(len(rows), dtype=np.int32)
     leaves = LocalLeaves(bin_features(data, edges, 1, POOL), packed, every, every[:0], 1)
-    return grow_tree(leaves, edges, Units(UNIT, UNIT, 3 << 16), tree_settings(chosen), POOL), leaves
+    settings, histograms = tree_settings(chosen), Histograms(edges.n_bins)
+    params = GrowParams(leaves, edges, Units(UNIT, UNIT, 3 << 16), settings, POOL, histograms)
+    return grow_tree(params, leaves), leaves
 
 
 def leaf_sets(grown: GrownTree | None, leaves: LocalLeaves, n: int) -> set[frozenset[int]]:
