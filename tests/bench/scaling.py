@@ -4,11 +4,12 @@
         [--json FILE]
 
 Training with 1 and with 2 threads is measured first: for each kind of work (the kernel or method that is handed out) a
-tree's dispatches, the seconds in them, and the seconds that threads wait for each other. For more threads the work is
-cut as that many threads would have it, done by one thread, and each piece is timed; the pieces are then given to that
-many workers in order, each to the first that is free. What runs between dispatches counts in full, and so does what a
-dispatch costs by itself. The figure for 2 threads, foretold in this way, stands beside the measured one. Memory that
-all processors share is not part of the model: where it is the limit, more threads take longer.
+tree's dispatches, the seconds in them, and the seconds that threads wait for each other; and the seconds in kernels
+that the grower calls itself, within such work or between dispatches. For more threads the work is cut as that many
+threads would have it, done by one thread, and each piece is timed; the pieces are then given to that many workers in
+order, each to the first that is free. What runs between dispatches counts in full, and so does what a dispatch costs by
+itself. The figure for 2 threads, foretold in this way, stands beside the measured one. Memory that all processors share
+is not part of the model: where it is the limit, more threads take longer.
 
 LightGBM is measured with 1 and 2 threads; for more its time follows from these by Amdahl's law.
 """
@@ -21,9 +22,11 @@ import json
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 from trainers import LightGBM
 from turns import machine, take_turns
@@ -33,6 +36,7 @@ from lmart.formats.read_options import ReadOptions
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
+from lmart.training.grower import expander
 
 WARM_UP = 3  # rounds that are not counted
 
@@ -78,7 +82,8 @@ class TimedPool(WorkerPool):
             results = [timed(*mine, *call) for call in arguments]
         else:
             results = super().run(timed, arguments, own)
-        self.dispatches.append(Dispatch(kind_of(function), began, time.perf_counter(), pieces))
+        if pieces:
+            self.dispatches.append(Dispatch(kind_of(function), began, time.perf_counter(), pieces))
         return results
 
     def close(self) -> None:
@@ -86,13 +91,38 @@ class TimedPool(WorkerPool):
             super().close()
 
 
+@contextmanager
+def timed_kernels() -> Iterator[list[Dispatch]]:
+    """Note the calls of the kernels that the grower calls itself, on whatever thread it runs."""
+    calls: list[Dispatch] = []
+
+    def timed(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            began = time.perf_counter()
+            result = kernel(*arguments)
+            ended = time.perf_counter()
+            calls.append(Dispatch(kind_of(kernel), began, ended, [ended - began]))
+            return result
+
+        return run
+
+    with ExitStack() as stack:
+        for name in ("expand_leaf", "choose_split"):
+            stack.enter_context(patch.object(expander, name, timed(getattr(expander, name))))
+        yield calls
+
+
 class Training(NamedTuple):
-    """Rounds of a training: when the first that counts began and the last ended, how many, and what was handed out."""
+    """Rounds of a training: when the first that counts began and the last ended, how many, and what was handed out.
+
+    called : the calls of kernels that the grower calls itself
+    """
 
     began: float
     ended: float
     rounds: int
     dispatches: list[Dispatch]
+    called: list[Dispatch]
 
     @property
     def milliseconds(self) -> float:
@@ -104,11 +134,13 @@ def train_timed(data: Any, leaves: int, rounds: int, pool: TimedPool) -> Trainin
     """Train, and return what the rounds after the first few took."""
     settings = TrainSettings(trees=rounds + WARM_UP, leaves=leaves, sample=1.0, rankers=1, objective="lambdamart")
     stamps: list[float] = []
-    with pool:
+    with pool, timed_kernels() as calls:
         train(data, [], settings, pool, lambda _: stamps.append(time.perf_counter()))
     began = stamps[WARM_UP - 1]
-    counted = [one for one in pool.dispatches if one.began > began and one.ended < stamps[-1]]
-    return Training(began, stamps[-1], rounds, counted)
+    counted = [
+        [one for one in noted if one.began > began and one.ended < stamps[-1]] for noted in (pool.dispatches, calls)
+    ]
+    return Training(began, stamps[-1], rounds, *counted)
 
 
 def makespan(pieces: Sequence[float], workers: int) -> float:
@@ -155,6 +187,11 @@ def print_kinds(training: Training, threads: int) -> dict[str, dict[str, float]]
     for kind, of_kind in sorted(found.items(), key=lambda item: -item[1]["work"]):
         figures = f"{of_kind['work']:8.2f} ms of work {of_kind['waiting']:7.2f} ms of waiting"
         print(f"  {kind:32} {of_kind['dispatches']:6.1f} dispatches {figures}")
+    for kind in sorted({one.kind for one in training.called}):
+        pieces = [one.pieces[0] for one in training.called if one.kind == kind]
+        calls, work = len(pieces) / training.rounds, 1e3 * sum(pieces) / training.rounds
+        found[kind] = {"calls": calls, "work": work}
+        print(f"  {kind:32} {calls:6.1f} calls      {work:8.2f} ms, of those above or between dispatches")
     return found
 
 
