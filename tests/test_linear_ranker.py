@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.commands import run
+from helpers.compiled_c import NEEDS_CC, c_scores, compiled
 
 import lmart
 from lmart.array_types import Float64Array
@@ -31,6 +32,7 @@ def made(seed: int, missing: float = 0.0) -> tuple[Float64Array, Float64Array, l
 MODEL = lmart.train(*made(1), **FEW)
 WITH_MISSING = lmart.train(*made(2, 0.2), **FEW)
 ROWS = np.concatenate([made(3)[0], made(4, 0.3)[0]])
+BY_INDEX = np.concatenate([np.zeros((len(ROWS), 1)), ROWS], axis=1)  # feature 1 in column 1
 
 
 @pytest.mark.parametrize(
@@ -50,8 +52,30 @@ def test_lightgbm_scores_its_text_alike(tmp_path: Path) -> None:
     WITH_MISSING.save(tmp_path / "m.json")
     run("convert", tmp_path / "m.json", tmp_path / "m.txt", "--to", "lightgbm", "-qq")
     booster = lightgbm.Booster(model_file=str(tmp_path / "m.txt"))
-    own = np.concatenate([np.zeros((len(ROWS), 1)), ROWS], axis=1)[:, : booster.num_feature()]
-    assert np.array_equal(booster.predict(own), WITH_MISSING.predict(ROWS))
+    assert np.array_equal(booster.predict(BY_INDEX), WITH_MISSING.predict(ROWS))
+    explained, ours = booster.predict(BY_INDEX, pred_contrib=True), WITH_MISSING.explain(ROWS)
+    assert explained[:, 1:-1] == pytest.approx(ours.contributions, abs=1e-12)
+    assert explained[:, -1] == pytest.approx(ours.base, abs=1e-12)
+
+
+@pytest.mark.peers
+def test_xgboost_and_onnxruntime_score_what_is_written_for_them_alike(tmp_path: Path) -> None:
+    xgboost, runtime = pytest.importorskip("xgboost"), pytest.importorskip("onnxruntime")
+    expected = WITH_MISSING.predict(ROWS)
+    WITH_MISSING.save(tmp_path / "m.json")
+    for name, form in (("x.json", "xgboost"), ("m.onnx", "onnx")):
+        run("convert", tmp_path / "m.json", tmp_path / name, "--to", form, "-qq")
+    booster = xgboost.Booster(model_file=tmp_path / "x.json")
+    assert booster.predict(xgboost.DMatrix(BY_INDEX), output_margin=True) == pytest.approx(expected, abs=1e-5)
+    session = runtime.InferenceSession(str(tmp_path / "m.onnx"), providers=["CPUExecutionProvider"])
+    (found,) = session.run(["scores"], {"features": ROWS.astype(np.float32)})
+    assert found.reshape(-1) == pytest.approx(expected, abs=1e-5)
+
+
+@NEEDS_CC
+def test_c_scores_to_the_last_bit(tmp_path: Path) -> None:
+    library = compiled(WITH_MISSING.ensemble, tmp_path)
+    assert c_scores(library, ROWS) == WITH_MISSING.predict(ROWS).tolist()
 
 
 def test_contributions_add_up_and_those_of_a_sum_are_its_terms() -> None:

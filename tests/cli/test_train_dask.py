@@ -93,7 +93,7 @@ def data(in_folder: Path) -> list[str]:
 @pytest.mark.cluster
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_workers_of_this_machine_give_the_same_bytes(n_workers: int, data: list[str]) -> None:
-    stopping = ("--early-stop", "3", "--sample", "0.7", "--report")
+    stopping = ("--early-stop", "3", "--sample", "0.7", "--linear", "0.4", "--report")
     train("--data", *data, "--valid", "valid.svm", "--out", "one.json", *stopping, "one.report", *SMALL)
     cluster = ("--dask", f"local:{n_workers}")
     said = train("--data", "part-?.svm", "--valid", "valid-*.svm", "-o", "m.json", *stopping, "r", *SMALL, *cluster)

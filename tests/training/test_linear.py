@@ -12,7 +12,7 @@ from helpers.score_data import score_dataset
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import bin_dataset
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.data.metadata import Metadata, Positions
 from lmart.errors import SettingsError
 from lmart.formats.models import lmart_json
@@ -98,6 +98,28 @@ def test_the_fit_is_that_of_the_slow_twin(weighted: bool, missing: bool) -> None
     bins = np.nan_to_num(x, nan=6.0).astype(int)
     found = steps[bins[:, 0]] + steps[6 + bins[:, 1]]
     assert found == pytest.approx(scores, abs=0.01 * np.abs(scores).max())
+
+
+def test_it_learns_nothing_from_queries_of_weight_0() -> None:
+    weights = np.arange(DATA.n_queries) % 3 * 1.0
+    of_rows = np.repeat(weights, np.diff(DATA.query_offsets))
+    other_labels = replace(DATA, labels=np.where(of_rows == 0, DATA.labels[::-1], DATA.labels))
+    for given in (weights, of_rows):
+        steps = fit_steps(source_of(DATA, given)[0], None)
+        assert np.array_equal(fit_steps(source_of(other_labels, given)[0], None), steps)
+        assert not np.array_equal(fit_steps(source_of(DATA)[0], None), steps)
+
+
+def test_an_absent_value_may_count_as_missing() -> None:
+    data = additive(4, 40, missing=0.2)
+    rows = data.features
+    known = ~np.isnan(rows.values)
+    sparse = SparseRows(np.concatenate([[0], np.cumsum(known)])[rows.offsets], rows.columns[known], rows.values[known])
+    as_missing = replace(CHOSEN, absent="missing")
+    found = fit(as_missing, data=replace(data, features=sparse)).ensemble
+    assert model_to_json(found) == model_to_json(fit(as_missing, data=data).ensemble)
+    as_zero = fit(CHOSEN, data=replace(data, features=sparse))
+    assert model_to_json(as_zero.ensemble) != model_to_json(fit(CHOSEN, data=data).ensemble)
 
 
 def test_nothing_is_learned_where_no_labels_differ() -> None:
@@ -190,10 +212,12 @@ def test_a_single_ranker_has_one_where_it_is_asked_for() -> None:
 
 
 def test_bytes_are_the_same_for_any_number_of_threads() -> None:
-    data = additive(5, 600)
-    with WorkerPool(3) as pool:
-        several = train(data, [], CHOSEN, pool).ensemble
-    assert model_to_json(several) == model_to_json(fit(CHOSEN, data=data).ensemble)
+    data, valid = additive(5, 600), additive(6, 40)
+    chosen = replace(CHOSEN, early_stop=3)
+    for n_threads in (2, 7):
+        with WorkerPool(n_threads) as pool:
+            several = train(data, [valid], chosen, pool).ensemble
+        assert model_to_json(several) == model_to_json(fit(chosen, valid, data=data).ensemble)
 
 
 def test_with_initial_scores_it_counts_by_its_weight() -> None:

@@ -13,36 +13,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.compiled_c import CC, NEEDS_CC, STRICT, c_scores, compiled
 from helpers.float32_rows import scores
 from helpers.trees import THRESHOLDS, around, grow
 
-from lmart.array_types import Float64Array
 from lmart.data.categories import Categories
 from lmart.formats.models import c_source
 from lmart.scoring.ensemble import Ensemble, Tree
 
-CC = shutil.which("cc")
-pytestmark = pytest.mark.skipif(CC is None, reason="needs a C compiler")
-STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wno-type-limits", "-Werror", "-pedantic")
-
-
-def compiled(ensemble: Ensemble, folder: Path) -> ctypes.CDLL:
-    """The model as a library; all warnings are errors."""
-    written = c_source.write(ensemble)
-    assert written.notes == ()
-    (folder / "model.c").write_bytes(written.content)
-    target = folder / f"model{random.random()}.so"
-    assert CC is not None
-    subprocess.run([CC, *STRICT, "-shared", "-fPIC", "-o", target, folder / "model.c"], check=True)
-    library = ctypes.CDLL(str(target))
-    library.lmart_score.restype = ctypes.c_double
-    library.lmart_score.argtypes = [ctypes.POINTER(ctypes.c_double)]
-    return library
-
-
-def c_scores(library: ctypes.CDLL, values: Float64Array) -> list[float]:
-    row = ctypes.c_double * values.shape[1]
-    return [library.lmart_score(row(*one)) for one in values.tolist()]
+pytestmark = NEEDS_CC
 
 
 def with_bounds(rng: random.Random, tree: Tree) -> Tree:
