@@ -101,8 +101,8 @@ def test_the_fit_is_that_of_the_slow_twin(weighted: bool, missing: bool) -> None
 
 
 def test_it_learns_nothing_from_queries_of_weight_0() -> None:
-    weights = np.arange(DATA.n_queries) % 3 * 1.0
-    of_rows = np.repeat(weights, np.diff(DATA.query_offsets))
+    weights: Float64Array = (np.arange(DATA.n_queries) % 3).astype(np.float64)
+    of_rows: Float64Array = np.repeat(weights, np.diff(DATA.query_offsets))
     other_labels = replace(DATA, labels=np.where(of_rows == 0, DATA.labels[::-1], DATA.labels))
     for given in (weights, of_rows):
         steps = fit_steps(source_of(DATA, given)[0], None)
