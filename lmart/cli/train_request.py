@@ -57,8 +57,9 @@ class TrainFiles:
     refit: bool = declared(
         False,
         "Train once more at the end, on --data and --valid together.",
-        "Each ranker gets as many trees as it had after the first training, with early stopping by --valid. All "
-        "measures are those of the first training, as no data is left to measure the model that is written.",
+        "Each ranker gets as many trees as it had after the first training, with early stopping by --valid, and a "
+        "linear ranker its weight. All measures are those of the first training, as no data is left to measure the "
+        "model that is written.",
     )
     out: str = declared(
         "model.json", "File for the model.", flags=("-o", "--out"), metavar="MODEL", instead="give it once"
