@@ -51,7 +51,7 @@ class TrainSettings:
         "cross entropy of the gains. The model holds it as a tree for each feature that matters, which do not count in "
         "--trees. auto: 0.4 if --rankers and --objective are auto and that gives several rankers, with "
         "--valid; otherwise 0. The weight is smaller, or 0, where the first --valid file shows that the linear ranker "
-        "is much worse than the trees.",
+        "is clearly worse than the trees.",
         low=0,
         high=0.9,
         other=AUTO,

@@ -32,7 +32,9 @@ PRECISION = 1e-3  # the fit ends when the norm of the gradient is this share of 
 MOST_SUMS = 50  # gradients that are summed at most
 REMEMBERED = 8  # latest steps that the next one depends on
 SLOPE_LEFT = 0.9  # of a step's direction, at its end, as a share of that at its start
-NO_WEIGHT_BELOW, ALL_WEIGHT_FROM = 0.75, 0.9  # measures of a validation set, as shares of that by the trees
+# Measures of a validation set, as shares of that by the trees. They are 0.91 to 1.08 on re-splits of real sets, where a
+# linear ranker helps, and 0.86 on generated data of 2,000 queries, where one of weight 0.4 costs 0.011 of NDCG@10.
+NO_WEIGHT_BELOW, ALL_WEIGHT_FROM = 0.9, 0.96
 # Its nodes and its trees are at most these shares of the nodes of all other trees, so that scoring takes hardly longer.
 NODES, TREES = 0.15, 1 / 15
 

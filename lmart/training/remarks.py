@@ -77,7 +77,7 @@ def after_training(
         )
     yield from _rankers_without_trees(result, settings)
     if result.linear is not None and result.linear.weight < settings.linear:
-        what = "the linear ranker is much worse than the trees on the validation set"
+        what = "the linear ranker is worse than the trees on the validation set"
         yield Remark(f"{what}: its weight is {result.linear.weight:.2g} in place of {settings.linear:g}")
     if result.start is not None and result.rounds and not result.n_trees:
         if result.continued_from is None:

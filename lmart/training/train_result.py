@@ -37,7 +37,7 @@ class RankerSummary(OnValidation):
 class LinearSummary(OnValidation):
     """What the linear ranker is.
 
-    weight : in the mean; 0 where validation shows that it is much worse than the trees
+    weight : in the mean; 0 where validation shows that it is clearly worse than the trees
     trees  : in the model, after all others: one for each feature that matters
     """
 

@@ -244,7 +244,7 @@ def test_validation_takes_weight_from_a_linear_ranker_that_is_much_worse() -> No
 
 
 def test_weights_and_factors() -> None:
-    found = [guarded_weight(0.4, own, 1.0) for own in (1.2, 0.9, 0.825, 0.75, 0.1)]
+    found = [guarded_weight(0.4, own, 1.0) for own in (1.2, 0.96, 0.93, 0.9, 0.1)]
     assert found == pytest.approx([0.4, 0.4, 0.2, 0, 0])
     assert guarded_weight(0.4, None, 0.5) == guarded_weight(0.4, 0.1, None) == guarded_weight(0.4, 0.0, 0.0) == 0.4
     assert linear_factors(0.4, [2.0, 8.0], False) == pytest.approx((1.0, 0.4 / 0.6 / 4))
