@@ -18,6 +18,7 @@ from lmart.kernels.numba_support.code_files import held_signals
 POLL = 0.005  # seconds between looks whether a claim has ended
 LONGEST_WAIT = 60.0  # seconds for one kernel: whoever compiles it may have been stopped
 STANDARD_STREAMS = 3
+SIGNAL_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 MOST_FILES = 1 << 16  # open at once, where the system has no limit
 
 
@@ -55,6 +56,7 @@ class CompilingProcesses:
         """Do the work of a fork and end it: silent, and without the files of the process that it comes from."""
         status = 1
         try:
+            _end_with_parent()
             for stopping in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(stopping, signal.SIG_DFL)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {stopping})
@@ -122,6 +124,17 @@ class CompilingProcesses:
         while self.are_there():
             tell()
             time.sleep(pause)
+
+
+def _end_with_parent() -> None:
+    """Ask the system to end this fork with the process that it comes from, however that ends, where it can do so.
+
+    Elsewhere a fork looks at `is_orphan` after each kernel, and keeps the next command waiting until then.
+    """
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(SIGNAL_WITH_PARENT, signal.SIGTERM)
 
 
 def _place(name: str) -> int:

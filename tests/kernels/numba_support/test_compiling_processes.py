@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 
@@ -67,6 +69,32 @@ def test_stopping_ends_the_forks(processes: CompilingProcesses, tmp_path: Path) 
     assert len(forks) == 2 and not processes.are_there()
     for fork in forks:
         assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == -signal.SIGTERM
+
+
+def test_forks_end_with_a_process_that_is_killed(processes: CompilingProcesses, tmp_path: Path) -> None:
+    """They would keep the lock, for which the next command waits."""
+    started = tmp_path / "started"
+
+    def work(number: int) -> None:
+        started.touch()
+        signal.pause()
+
+    if not (killed := os.fork()):
+        lock = lock_file(tmp_path)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        processes.start(1, lock, work)
+        signal.pause()
+    wait_until(started.exists)
+    os.kill(killed, signal.SIGKILL)
+    os.waitpid(killed, 0)
+
+    def is_free() -> bool:
+        with lock_file(tmp_path) as lock, suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
+
+    wait_until(is_free)
 
 
 def test_a_fork_has_no_other_files_and_says_nothing(
