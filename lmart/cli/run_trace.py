@@ -1,8 +1,9 @@
-"""What identifies a run of `lmart train` in its report: version, command line, time, and what it read."""
+"""What identifies a run of `lmart train` in its report: version, command line, time, what it read and which model."""
 
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import shlex
 import time
@@ -35,8 +36,11 @@ class RunTrace:
         """How long the run has taken so far."""
         return time.perf_counter() - self.began
 
-    def entry(self) -> dict[str, Any]:
-        """Return the entry of the report."""
+    def entry(self, model: str, content: str) -> dict[str, Any]:
+        """Return the entry of the report.
+
+        model, content : the name of the model, and its text
+        """
         files = [file for path in dict.fromkeys(self.inputs) for file in _matched(path)]
         return {
             "version": __version__,
@@ -51,6 +55,7 @@ class RunTrace:
                 }
                 for path, digest in self.digests.of(files).items()
             ],
+            "model": {"file": model, "sha256": hashlib.sha256(content.encode()).hexdigest()},
         }
 
 

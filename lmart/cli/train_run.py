@@ -229,9 +229,10 @@ def write_outputs(
 ) -> None:
     """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection."""
     report, oof = request.files.report, request.selection.oof
+    model = model_to_json(fitted.ensemble)
     with AtomicOutputs() as files:
         if report is not None:
-            content = _report(request, inputs, fitted, record, console)
+            content = _report(request, inputs, fitted, model, record, console)
             if selected.trials:
                 content["tuning"] = run_report.tuning_entry(selected.space, selected.trials, best_of(selected.trials))
             if selected.cross_validation is not None:
@@ -240,7 +241,7 @@ def write_outputs(
         folds, sets = selected.cross_validation, inputs.in_memory
         if oof is not None and folds is not None and sets is not None:
             _write_out_of_fold(folds, sets.train_set, files.open(oof))
-        files.open(request.files.out).write(model_to_json(fitted.ensemble))
+        files.open(request.files.out).write(model)
         training.print_results(selected, console, to_output="-" not in request.outputs.values())
         flush_output()
 
@@ -284,9 +285,12 @@ def report_result(
 
 
 def _report(
-    request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, record: RunRecord, console: Console
+    request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, model: str, record: RunRecord, console: Console
 ) -> dict[str, object]:
-    """Return what --report writes, without the entries of the selection."""
+    """Return what --report writes, without the entries of the selection.
+
+    model : its text
+    """
     result, files = fitted.result, request.files
     named = {"data": list(files.data), "validation": list(files.valid), **request.metadata_files.report()}
     continued = None
@@ -299,7 +303,7 @@ def _report(
     run = result, fitted.settings, inputs.train_set, record
     content = run_report.run_entries(*run, named, continued, console.warnings, inputs.metadata.positions)
     if request.trace is not None:
-        content["run"] = request.trace.entry()
+        content["run"] = request.trace.entry(files.out, model)
     if fitted.refitted is not None:
         content |= run_report.refit_entries(fitted.refitted)
     return content

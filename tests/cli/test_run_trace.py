@@ -54,6 +54,7 @@ def test_the_command_line_and_the_time() -> None:
     assert shlex.split(entry["command"]) == [*words, "-o", "m.json"]
     started = datetime.strptime(entry["started"], "%Y-%m-%dT%H:%M:%S%z")
     assert timedelta(seconds=-1) <= started - before <= timedelta(seconds=60) and entry["seconds"] > 0
+    assert entry["model"] == {"file": "m.json", "sha256": expected("m.json")["m.json"][1]}
 
 
 def test_every_file_that_is_read_has_its_digest() -> None:
