@@ -6,13 +6,15 @@ and the time left stay.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TextIO, cast
 
 from lmart.errors import visible
 from lmart.threads import threads_can_start
@@ -122,6 +124,34 @@ def composed(shown: Shown, forms: Sequence[str], width: int) -> Parts:
     return Parts(done, bar, min(int(bar * shown.share), bar) if bar else 0, rest)
 
 
+class _Screen(io.TextIOBase):
+    """Standard error, which loses what cannot be written: a terminal may be closed while the work goes on."""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """The encoding of standard error."""
+        return sys.stderr.encoding
+
+    def write(self, text: str) -> int:
+        """Write, if it can be written."""
+        with suppress(OSError, ValueError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what waits, if it can be written."""
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return sys.stderr.isatty()
+
+    def fileno(self) -> int:
+        """Return the number of its descriptor."""
+        return sys.stderr.fileno()
+
+
 class TerminalLine:
     """The line, from `start` to `stop`."""
 
@@ -136,7 +166,7 @@ class TerminalLine:
         from rich.console import Console
         from rich.live import Live
 
-        console = Console(file=sys.stderr, highlight=False)
+        console = Console(file=cast(TextIO, _Screen()), highlight=False)
         # Rich draws the line again from a thread of its own; where none can be started, each new text does.
         self._live = Live(
             console=console,

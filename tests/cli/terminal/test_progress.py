@@ -17,7 +17,15 @@ import pytest
 from helpers.paths import SAMPLE
 
 from lmart.cli.terminal import progress
-from lmart.cli.terminal.progress import LONGEST_BAR, SHORTEST_BAR, ReadingProgress, Shown, TimeLeft, composed
+from lmart.cli.terminal.progress import (
+    LONGEST_BAR,
+    SHORTEST_BAR,
+    ReadingProgress,
+    Shown,
+    TerminalLine,
+    TimeLeft,
+    composed,
+)
 from lmart.formats.read_options import ReadState
 from lmart.reports.narration import BestSoFar
 
@@ -82,6 +90,22 @@ class TestTimeLeft:
         assert left.text() == "1:39:00"
         left.update(1.0, clock[0])
         assert left.text() == "1:00"  # how long it took
+
+
+def test_a_terminal_that_is_closed_does_not_end_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, terminal = pty.openpty()
+    with open(terminal, "w") as screen:
+        monkeypatch.setattr(sys, "stderr", screen)
+        line = TerminalLine(lambda: Shown("1/2 trees", 0.5, "0:01"))
+        line.start()
+        os.close(master)
+        line.show("text")
+        assert line.print_above("a notice")
+        line.stop()
+        with pytest.raises(OSError, match="Input/output error"):
+            screen.flush()  # what was lost
+        monkeypatch.undo()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), terminal)
 
 
 class FakeLine:
