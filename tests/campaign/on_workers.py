@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -46,8 +47,10 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         now = time.monotonic()
         kinds = (tries.fail, 0.35), (tries.change, 0.65), (tries.stop, 0.85), (tries.pair, 1.0)
         for tally, (attempted, share) in zip(tallies, kinds, strict=True):
+            tries.statuses.clear()
             while time.monotonic() < now + (until - now) * share:
                 tally.add(*attempted())
+            tally.notes.append(", ".join(f"{n} with status {status}" for status, n in sorted(tries.statuses.items())))
     for name in PARTS:
         Path(name).unlink()
     return tallies
@@ -99,6 +102,7 @@ class Tries:
         self._commands, self._workers, self._plan, self._chance = commands, workers, plan, chance
         self._undisturbed = {name: wanted(attacked) for name, attacked in commands.items()}
         self._calls = {}
+        self.statuses: Counter[int] = Counter()  # of the commands that were tried
         for name, attacked in commands.items():
             plan.plan(Planned())
             attempt(attacked.words)
@@ -109,6 +113,7 @@ class Tries:
         name, planned = self._planned(tuple(ERRORS))
         planned = planned._replace(error=self._chance.choice(ERRORS[planned.kind]))
         ended, left = _tried(self._commands[name], planned, self._plan)
+        self.statuses[ended.status or 0] += 1
         return judged(name, ended, planned, self._undisturbed[name], left)
 
     def change(self) -> tuple[list[str], str]:
@@ -123,6 +128,7 @@ class Tries:
             _resume(self._workers)
 
         ended, left = _tried(self._commands[name], planned._replace(signal=signal.SIGSTOP), self._plan, after)
+        self.statuses[ended.status or 0] += 1
         wrong = wrong_of_changed(ended, self._commands[name], self._undisturbed[name])
         Path(part).write_bytes(kept)
         return [*wrong, *_left(left)], f"{name}: {part} {change} at {planned}: {ended.said[-300:]!r} {left}"
@@ -132,6 +138,7 @@ class Tries:
         name, planned = self._planned(("read", "open", "stat", "write", "close"))
         ended, left = _tried(self._commands[name], planned._replace(signal=signal.SIGSTOP), self._plan)
         _resume(self._workers)
+        self.statuses[ended.status or 0] += 1
         outputs = self._undisturbed[name][1]
         wrong = ended.wrong((0, 1)) + outputs_wrong(ended, outputs, dict.fromkeys(outputs, OLD)) + _left(left)
         return wrong, f"{name}: {planned}: {ended.seconds:.0f} s {ended.said[-300:]!r} {left}"
@@ -151,6 +158,7 @@ class Tries:
         clear([self._commands[name], self._commands[other]])
         before = set(os.listdir())
         ended = attempt(self._commands[name].words, after=after)
+        self.statuses[ended.status or 0] += 1
         statuses = (0, 128 + number, -number) if number else (0,)
         wrong = [f"the first: {what}" for what in _wrong(ended, statuses, self._undisturbed[name], name != other)]
         wrong += [f"the second: {what}" for what in _wrong(beside[0], (0,), self._undisturbed[other], True)]
