@@ -46,6 +46,12 @@ COMMANDS = {
     ),
     "convert a model": Attacked(("convert", "-qq", "in.json", "7.txt", "--to", "lightgbm"), ("7.txt",)),
     "convert data": Attacked(("convert", "-q", "v.svm", "8.csv"), ("8.csv",)),
+    "convert --split": Attacked(
+        ("convert", "-q", "v.svm", "10.csv", "--split", "0.5,0.3,0.2"), ("10-1.csv", "10-2.csv", "10-3.csv")
+    ),
+    "train --folds": Attacked(
+        ("train", "--data", "d.svm", *SMALL, "--folds", "2", "--oof", "11.oof", "-o", "11.json"), ("11.json", "11.oof")
+    ),
     "eval": Attacked(("eval", "-q", "--data", "v.svm", "-m", "in.json", "--json", "--resamples", "10")),
     "eval --html": Attacked(
         (
