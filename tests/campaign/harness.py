@@ -8,6 +8,7 @@ import json
 import mmap
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -27,6 +28,7 @@ MEMORY = 4 << 30  # bytes of address space of a batch
 BATCH = 200  # cases
 LONGEST_LINE = 6000  # characters of a message, with a name of 4096
 MOST_EXAMPLES = 3  # that are shown of one thing that broke
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ")  # before a line, with --log-time
 FOREIGN = ("Traceback", "Exception ignored", "Fatal Python", "RuntimeWarning", "Segmentation")
 
 
@@ -253,7 +255,7 @@ def answer_wrong(status: int, said: str) -> str:
     """Return what is wrong with an answer of `answered`; '' when nothing is."""
     if status not in (0, 1, 2):
         return f"status {status}\n{said}"
-    lines = said.splitlines()
+    lines = [TIME.sub("", line) for line in said.splitlines()]
     if status and not [line for line in lines if line.startswith("lmart: error: ")]:
         return f"status {status} without an error\n{said}"
     odd = [line for line in lines if not line.startswith("lmart: ")]
