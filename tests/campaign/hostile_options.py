@@ -58,7 +58,9 @@ def _case(kept: dict[str, bytes], chance: random.Random) -> str:
     words.append("-q")
     status, said = answered(words)
     changed = [name for name, content in kept.items() if Path(name).read_bytes() != content]
-    if changed:
+    for name in changed:
+        Path(name).write_bytes(kept[name])
+    if any(name in BASES[command] for name in changed):  # others may be outputs by what was drawn
         return f"changes inputs\n{words}"
     wrong = answer_wrong(status, said)
     return f"{wrong}\n{words}" if wrong else ""
