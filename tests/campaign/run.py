@@ -17,7 +17,8 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -61,16 +62,37 @@ def with_shim(folder: Path) -> None:
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
+HEAD = f"{'':36}{'tried':>10}{'held':>10}{'broke':>7}"
+
+
+def row(tally: Tally) -> str:
+    """Return a tally as a row of the table."""
+    broke = sum(tally.broke.values())
+    return f"{tally.part:36}{tally.tried:>10,}{tally.tried - broke:>10,}{broke:>7,}"
+
+
 def table(tallies: Sequence[Tally], seconds: float) -> str:
     """Return a table of all tallies, with notes below it."""
-    lines = [f"{'':36}{'tried':>10}{'held':>10}{'broke':>7}"]
-    for tally in tallies:
-        broke = sum(tally.broke.values())
-        lines.append(f"{tally.part:36}{tally.tried:>10,}{tally.tried - broke:>10,}{broke:>7,}")
+    lines = [HEAD, *map(row, tallies)]
     for tally in tallies:
         lines += [f"{tally.part}: {note}" for note in tally.notes]
         lines += [f"{tally.part}: broke {n} times: {what}" for what, n in tally.broke.items()]
     return "\n".join([*lines, f"{seconds / 60:.1f} minutes"])
+
+
+def attacked(part: str, seed: int, until: float, inputs: Mapping[str, bytes]) -> list[Tally]:
+    """Run a part on sound inputs; one that fails is a tally of its own."""
+    print(f"{part} ...", flush=True)
+    for name, content in inputs.items():
+        Path(name).write_bytes(content)
+    try:
+        tallies: list[Tally] = importlib.import_module(f"campaign.{part}").attack(random.Random(seed), until)
+    except Exception:
+        tallies = [Tally(part)]
+        tallies[0].add(["the campaign itself failed"], traceback.format_exc())
+    for tally in tallies:
+        print(f"  {row(tally)}", flush=True)
+    return tallies
 
 
 def main() -> None:
@@ -88,13 +110,12 @@ def main() -> None:
         os.chdir(folder)
         os.environ.pop("PYTHONUNBUFFERED", None)
         prepare()
+        inputs = {path.name: path.read_bytes() for path in Path().iterdir()}
         tallies: list[Tally] = []
         whole = sum(PARTS[part] for part in asked.parts)
         for part in asked.parts:
-            print(f"{part} ...", flush=True)
             until = time.monotonic() + asked.minutes * 60 * PARTS[part] / whole
-            attack = importlib.import_module(f"campaign.{part}").attack
-            tallies += attack(random.Random(asked.seed), until)
+            tallies += attacked(part, asked.seed, until, inputs)
         print(table(tallies, time.monotonic() - began))
         os.chdir("/")
     sys.exit(any(tally.broke for tally in tallies))
