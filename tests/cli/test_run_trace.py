@@ -68,9 +68,9 @@ def test_every_file_that_is_read_has_its_digest() -> None:
 
 
 def test_standard_input_and_pipes_have_the_digest_of_what_was_read() -> None:
-    entry = run_entry("--data", "-", "--folds", "2", stdin=gzip.compress(TRAIN))
-    size, found = digests(entry)["-"]
-    assert (size, found) == (len(content := gzip.compress(TRAIN)), hashlib.sha256(content).hexdigest())
+    content = gzip.compress(TRAIN)  # with the time
+    entry = run_entry("--data", "-", "--folds", "2", stdin=content)
+    assert digests(entry)["-"] == (len(content), hashlib.sha256(content).hexdigest())
     done = shell(
         f"lmart train --data <(cat d.svm) --settings <(cat s.json) {shlex.join(SMALL)} --report r.json", Path.cwd()
     )
