@@ -194,7 +194,6 @@ class AtomicOutput:
         self._temporary = None
         remember(self._called, complete=True)
         self._close()
-        sync_folder(os.path.dirname(self._target))
 
     def _keep(self) -> str | None:
         """Let the finished file stay under a name of its own, which is returned; None when it has none."""
@@ -261,6 +260,8 @@ def _put_in_place(outputs: Sequence[AtomicOutput]) -> None:
         if len(folders) > 1:
             stack.enter_context(folders_locked(folders))
         _rename_all(outputs)
+    for folder in set(folders):  # not between two renames, where a kill leaves outputs of two runs
+        sync_folder(folder)
 
 
 def _rename_all(outputs: Sequence[AtomicOutput]) -> None:
