@@ -110,22 +110,22 @@ def _range_tables(flat: FlatTrees, distinct: _DistinctThresholds) -> tuple[Int64
     Code 0 goes left, 1 goes right; -1 is for a node with a threshold only.
     """
     numbers = np.full(len(flat.thresholds), -1, np.int64)
-    known: dict[tuple[int, bool, bytes], int] = {}
+    places: dict[tuple[int, bool, bytes], int] = {}
     tables: list[_Table] = []
     size = 0  # of all tables
     for node in np.flatnonzero(np.diff(flat.bound_offsets)).tolist():
         feature = int(flat.split_columns[node])
         ranks = distinct.bound_ranks[flat.bound_offsets[node] : flat.bound_offsets[node + 1]]
         key = feature, bool(flat.missing_left[node]), np.append(distinct.node_ranks[node], ranks).tobytes()
-        if key not in known:
-            known[key] = len(known)
+        if key not in places:
+            places[key] = len(places)
             crossed = np.zeros(int(distinct.starts[feature + 1] - distinct.starts[feature]) + 1, np.int64)
             crossed[[int(distinct.node_ranks[node]) + 1, *(ranks + 1).tolist()]] = 1
             size += len(crossed)
             if size > LARGEST_TABLES:
                 raise ModelError("the model is too large to score: its categorical splits have too many conditions")
             tables.append(_Table(feature, (np.cumsum(crossed) % 2).astype(np.uint8), 0 if key[1] else CODES))
-        numbers[node] = known[key]
+        numbers[node] = places[key]
     return numbers, tables
 
 
@@ -282,6 +282,7 @@ def _mask_trees(
         _lowest_bits(),
         int(np.diff(flat.leaf_offsets).max(initial=0) + 7) // 8,
         steps,
+        float(ensemble.base_score),
         ensemble.sums == "float32",
         float(max(len(ensemble.trees), 1)) if ensemble.average else 1.0,
     )
@@ -360,9 +361,8 @@ class Scorer:
         scores = np.empty(n)
         rows = with_numbers(rows, column_map, self.ensemble.categories, unseen)
         arrays = contiguous_rows(rows.offsets, rows.columns, rows.values)
-        base_score = float(self.ensemble.base_score)
         calls = [
-            (arrays, column_map, self._plan, self._trees, self._coded_trees, base_score, scores, start, stop)
+            (arrays, column_map, self._plan, self._trees, self._coded_trees, scores, start, stop)
             for start, stop in chunks(n, CHUNK)
         ]
         if pool is None:

@@ -68,6 +68,7 @@ class MaskedTrees(NamedTuple):
     lowest_bits  : uint8[256], the lowest bit set in a byte
     n_bytes      : int64, bytes of the bitvector of the largest tree
     steps        : StepTrees, further trees, which come after these
+    base_score   : float64, the sum without any tree
     in_float32   : bool, the sum is rounded to float32 after each tree
     divisor      : float64, of the sum
     """
@@ -79,6 +80,7 @@ class MaskedTrees(NamedTuple):
     lowest_bits: UInt8Array
     n_bytes: int
     steps: StepTrees
+    base_score: float
     in_float32: bool
     divisor: float
 
@@ -145,6 +147,20 @@ def group_cells(rows: RowArrays, column_map: Int32Array, first: int, stop: int, 
 
 
 @inner_kernel
+def thresholds_below(grid: Float64Array, base: np.uint64, n_bits: np.uint64, value: float) -> np.uint32:
+    """Return how many thresholds of a feature lie below a value, MISSING of nan.
+
+    grid : float64[...], as in CodingPlan, in      base, n_bits : as in `count_thresholds_below`      value : float64
+    """
+    p = base
+    step = (_ONE << n_bits) >> _ONE
+    while step > np.uint64(0):
+        p += step if grid[p + step] < value else np.uint64(0)
+        step >>= _ONE
+    return MISSING if np.isnan(value) else np.uint32(p - base)
+
+
+@inner_kernel
 def count_thresholds_below(
     grid: Float64Array,
     base: np.uint64,
@@ -164,13 +180,7 @@ def count_thresholds_below(
     """
     if n < np.uint64(3):  # fewer are faster by themselves
         for c in range(n):
-            x = values[np.uint64(c) * step_of_cells]
-            p = base
-            step = (_ONE << n_bits) >> _ONE
-            while step > np.uint64(0):
-                p += step if grid[p + step] < x else np.uint64(0)
-                step >>= _ONE
-            below[c] = MISSING if np.isnan(x) else np.uint32(p - base)
+            below[c] = thresholds_below(grid, base, n_bits, values[np.uint64(c) * step_of_cells])
         return
     last = n - _ONE
     for group in range(np.uint64(0), n, np.uint64(8)):
@@ -245,6 +255,21 @@ def have_same_columns(rows: RowArrays, first: int, stop: int) -> bool:
     return bool(differ == 0)
 
 
+@inner_kernel
+def write_absent_codes(absent_codes: UInt8Array, n: int, codes: UInt8Array) -> None:
+    """Write the codes of n rows without cells, or of a whole block when that is faster.
+
+    absent_codes : uint8[n_coded], in      n : int64      codes : uint8[n_coded, BLOCK_ROWS], out
+    """
+    if n <= FEW_ROWS:
+        for v in range(np.uint64(len(absent_codes))):
+            for i in range(np.uint64(n)):
+                codes[v, i] = absent_codes[v]
+    else:
+        for v in range(np.uint64(len(absent_codes))):
+            codes[v, :] = absent_codes[v]
+
+
 @kernel
 def code_rows(
     rows: RowArrays,
@@ -266,13 +291,7 @@ def code_rows(
     Parallel: writes only what the caller owns. Cost: O(cells x log thresholds + BLOCK_ROWS x n_coded + n_features).
     """
     coded_offsets, below, cell_rows = plan.coded_offsets, buffers.below, buffers.rows
-    if stop - first <= FEW_ROWS:
-        for v in range(np.uint64(len(plan.absent_codes))):
-            for i in range(np.uint64(stop - first)):
-                codes[v, i] = plan.absent_codes[v]
-    else:
-        for v in range(np.uint64(len(plan.absent_codes))):
-            codes[v, :] = plan.absent_codes[v]
+    write_absent_codes(plan.absent_codes, stop - first, codes)
     n_features = np.uint64(len(plan.grid_starts))
     in_all = have_same_columns(rows, first, stop)  # then cells of a feature are evenly spaced, and need no grouping
     start = n_cells = np.uint64(0)
@@ -363,7 +382,6 @@ def score_rows(
     plan: CodingPlan,
     trees: MaskedTrees,
     coded_trees: CodedTrees,
-    base_score: float,
     scores: Float64Array,
     first: int,
     stop: int,
@@ -374,7 +392,7 @@ def score_rows(
     column_map : int32[n_data_columns], feature of the model for each data column, -1 for none, in
     plan       : CodingPlan, in      trees : MaskedTrees, in
     coded_trees : CodedTrees, the same trees, those of one feature at the end left out, in
-    base_score : float64      scores : float64[n], out      first, stop : int64, the rows of this call
+    scores     : float64[n], out      first, stop : int64, the rows of this call
 
     Equation: score = (base_score + leaf value of tree 1 + leaf value of tree 2 ..., in this order) / divisor.
     Parallel: the caller gives each call its own rows; this writes only scores[first:stop].
@@ -399,9 +417,9 @@ def score_rows(
         code_rows(rows, column_map, start, start + n, plan, buffers, codes)
         if n <= FEW_ROWS:
             for i in range(n):
-                sums[i] = walk_codes(coded_trees, codes, np.uint64(i), trees.in_float32, base_score, leaf_values)
+                sums[i] = walk_codes(coded_trees, codes, np.uint64(i), trees.in_float32, trees.base_score, leaf_values)
         else:
-            sums[:] = base_score
+            sums[:] = trees.base_score
             add_trees(trees, codes, bitvectors, sums)
         add_step_trees(trees.steps, codes, n, trees.in_float32, sums)
         for i in range(n):

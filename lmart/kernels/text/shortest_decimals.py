@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from lmart.array_types import UInt8Array, UInt64Array
-from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel
 from lmart.kernels.numba_support.intrinsics import number_bits, store_word, trailing_zeros
 from lmart.kernels.text.decimals import DIGIT_ZEROS, multiply
 
@@ -246,12 +246,3 @@ def write_number(out: UInt8Array, at: np.uint64, number: float, powers: UInt64Ar
         store_word(out, p, word)
         return p + _THREE
     return _write_fraction(out, p, number, powers)
-
-
-@kernel
-def write_one_number(out: UInt8Array, number: float, powers: UInt64Array) -> int:
-    """Write the text of one number; return its length.
-
-    out : uint8[>= 40], out      number : float64      powers : uint64[617, 2], in, of `powers_of_ten`
-    """
-    return int(np.int64(write_number(out, np.uint64(0), number, powers)))

@@ -126,6 +126,7 @@ def add(trees: list[tuple[list[tuple[int, int, bool, int, int]], list[float]]], 
         LOWEST_BITS,
         n_bytes,
         NO_STEPS,
+        0.0,
         False,
         1.0,
     )
