@@ -14,7 +14,7 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -197,8 +197,8 @@ def send_sums() -> None:
     pickle.loads(pickle.dumps(sums))
 
 
-def requests_of(line: str) -> list[tuple[str, str]]:
-    """Run a command line in a fork; return the kernels and signatures that it asks for."""
+def requests_of(*lines: str) -> dict[str, list[tuple[str, str]]]:
+    """Run command lines in a fork; return the kernels and signatures that each is the first to ask for."""
     reader, writer = os.pipe()
     child = os.fork()
     if child:
@@ -206,37 +206,38 @@ def requests_of(line: str) -> list[tuple[str, str]]:
         with open(reader, "rb") as file:
             content = file.read()
         os.waitpid(child, 0)
-        assert content, f"failed: {line}"
-        found: list[tuple[str, str]] = [(kernel, text) for kernel, text in json.loads(content)]
-        return found
+        assert content, "a run failed"
+        return {line: [(kernel, text) for kernel, text in found] for line, found in json.loads(content).items()}
     try:
-        found = _run_and_record(line)
+        recorded = _run_and_record(lines)
         with open(writer, "wb") as file:
-            file.write(json.dumps(found).encode())
+            file.write(json.dumps(recorded).encode())
         os._exit(0)
     except BaseException:
         traceback.print_exc(limit=-2)
         os._exit(1)
 
 
-def _run_and_record(line: str) -> list[tuple[str, str]]:
+def _run_and_record(lines: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     from lmart.cli.main import main
     from lmart.kernels.numba_support import code_cache
     from lmart.kernels.numba_support.compile_ahead import describe
 
-    found: dict[tuple[str, str], None] = {}
-    code_cache.on_request = lambda name, types: found.setdefault((name, describe(types)))
-    with open("run.log", "wb") as log:
-        os.dup2(log.fileno(), 1)
-        errors = os.dup(2)
-        os.dup2(log.fileno(), 2)
+    recorded: dict[str, list[tuple[str, str]]] = {}
+    errors = os.dup(2)
+    for line in lines:
+        found = recorded[line] = []
+        code_cache.on_request = lambda name, types, found=found: found.append((name, describe(types)))
+        with open("run.log", "wb") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
         try:
             send_sums() if line == SENDING else main.main(shlex.split(line))
         except SystemExit as ending:
             if ending.code:
                 os.dup2(errors, 2)
                 raise AssertionError(f"{line}: {Path('run.log').read_text()[-500:]}") from None
-    return list(found)
+    return recorded
 
 
 def load_kernels() -> None:
@@ -248,21 +249,23 @@ def load_kernels() -> None:
 
 
 def record(folder: Path) -> tuple[dict[tuple[str, str], set[str]], dict[str, list[tuple[str, str]]]]:
-    """Run everything in `folder`; return which commands need each signature in their plain form, and what each asks."""
+    """Run everything in `folder`; return which commands need each signature in their plain form, and what each asks.
+
+    Where nothing is kept yet, a kernel may be compiled for another that calls it before Python asks for it.
+    """
     write_files(folder)
     needed: dict[tuple[str, str], set[str]] = {}
     with contextlib.chdir(folder):
-        setup = {line: requests_of(line) for line in SETUP.strip().splitlines()}
-        plain = {name: requests_of(line) for name, line in PLAIN.items()}
-        others = {line: requests_of(line) for line in command_lines()}
+        setup = requests_of(*SETUP.strip().splitlines())
+        plain = {name: requests_of(line)[line] for name, line in PLAIN.items()}
+        others = requests_of(*command_lines())
     for name, found in plain.items():
-        for kernel, text in found:
-            needed.setdefault((kernel, text), set()).add(name)
+        for request in found:
+            needed.setdefault(request, set()).add(name)
     for found in (*setup.values(), *others.values()):
-        for kernel, text in found:
-            needed.setdefault((kernel, text), set())
-    requests = {line: [(kernel, text) for kernel, text in found] for line, found in others.items()}
-    return needed, requests
+        for request in found:
+            needed.setdefault(request, set())
+    return needed, others
 
 
 HEADER = """# Signatures of the kernels that commands call: kernel, seconds to compile it, commands that need it in
@@ -294,6 +297,7 @@ def write() -> None:
 
     load_kernels()
     with tempfile.TemporaryDirectory() as folder:
+        record(Path(folder))  # fills the cache
         needed, _ = record(Path(folder))
     seconds = seconds_of(list(needed))
     lines = [
@@ -308,9 +312,11 @@ def compare() -> None:
     from lmart.kernels.numba_support.compile_ahead import known_signatures
 
     load_kernels()
+    table = {(signature.kernel, signature.text): signature.commands for signature in known_signatures()}
     with tempfile.TemporaryDirectory() as folder:
         needed, requests = record(Path(folder))
-    table = {(signature.kernel, signature.text): signature.commands for signature in known_signatures()}
+        if needed != table:  # what was compiled only now may have hidden requests
+            needed, requests = record(Path(folder))
     for request in needed.keys() - table.keys():
         print("missing:", *request, [line for line, found in requests.items() if request in found][:2])
     for request in table.keys() - needed.keys():

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from helpers.commands import PROGRAM, run
-from helpers.paths import ROOT, SAMPLE
+from helpers.paths import ROOT
 from helpers.toy_kernels import TOY, hits, imported_from, is_free, kept, load, needs_compiler
 from numba.core.errors import TypingError
 
@@ -282,9 +282,9 @@ class TestOtherVersionsOfNumba:
         assert not folder.exists()
 
     def test_commands_give_the_same_result_and_say_so_once(self, tmp_path: Path) -> None:
-        model = tmp_path / "m.json"
-        run("train", "-q", "--data", SAMPLE / "train.svm", "--trees", "3", "--out", model)
-        arguments = ("predict", "-m", str(model), "--data", str(SAMPLE / "test.svm"))
+        (tmp_path / "qrels").write_text("1 0 a 2\n1 0 b 0\n2 0 a 1\n")
+        (tmp_path / "run").write_text("1 Q0 a 1 0.5 x\n1 Q0 b 2 0.25 x\n2 Q0 a 1 0.125 x\n")
+        arguments = ("eval", "--qrels", str(tmp_path / "qrels"), "--run", str(tmp_path / "run"), "--metric", "map")
         (tmp_path / "sitecustomize.py").write_text("import numba.core.compiler as m; del m.CompileResult._reduce")
         done = subprocess.run(
             [*PROGRAM, *arguments],
