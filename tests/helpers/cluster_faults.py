@@ -7,11 +7,12 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from helpers.clusters import RunningCluster, cluster, wait_until_idle
-from helpers.commands import PROGRAM, start
+from helpers.commands import PROGRAM, run, start
 from helpers.planted import HOLD, READING, SHARD, Moment
 from helpers.shards import write_parts
 from helpers.training_runs import learnable
@@ -110,9 +111,15 @@ def write_data() -> bytes:
     write_parts(learnable(), 7, Path())
     for number in (0, 1):
         write_parts(learnable(2 + number), 3, Path(), f"valid-{number}")
+    return _model_of_one_process()
+
+
+@cache
+def _model_of_one_process() -> bytes:
+    for number in (0, 1):
         Path(f"one-{number}.svm").write_text("".join(Path(f"valid-{number}-{k}.svm").read_text() for k in range(3)))
-    command = [*PROGRAM, "train", "--data", *(f"part-{k}.svm" for k in range(7)), *SMALL, "-o", "one.json"]
-    subprocess.run([*command, "--valid", "one-0.svm", "one-1.svm", "--early-stop", "8", "-q"], check=True)
+    data = (f"part-{k}.svm" for k in range(7))
+    run("train", "--data", *data, *SMALL, "-o", "one.json", "--valid", "one-0.svm", "one-1.svm", "--early-stop", "8")
     return Path("one.json").read_bytes()
 
 

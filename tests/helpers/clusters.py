@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -16,16 +15,14 @@ from typing import NamedTuple
 import pytest
 
 from helpers import planted
+from helpers.forks import SCHEDULER, WORKER, Fork
 from helpers.waiting import LIMIT, wait_until
-
-SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard")
-WORKER = (sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard")
 
 
 class Worker(NamedTuple):
     """A worker process, its address, and the file that its log goes to."""
 
-    process: subprocess.Popen[bytes]
+    process: Fork
     address: str
     log: Path
 
@@ -34,7 +31,7 @@ class RunningCluster(NamedTuple):
     """A cluster: the scheduler's address and process, its workers by address, and where they write."""
 
     address: str
-    scheduler: subprocess.Popen[bytes]
+    scheduler: Fork
     workers: list[Worker]
     folder: Path
 
@@ -57,11 +54,12 @@ def cluster(
     """
     with tempfile.TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        processes: list[subprocess.Popen[bytes]] = []
+        processes: list[Fork] = []
         preload = ["--preload", planted.__file__] if moments else []
         try:
             tls = ["--protocol", "tls", *security] if security else []
-            scheduler = _started([*SCHEDULER, "--host", "127.0.0.1", "--port", "0", *tls], folder / "scheduler.log")
+            arguments = ["--no-dashboard", "--host", "127.0.0.1", "--port", "0", *tls]
+            scheduler = Fork(SCHEDULER, arguments, folder / "scheduler.log")
             processes.append(scheduler)
             address = wait_in(folder / "scheduler.log", r"Scheduler at: +(\S+)", scheduler)
             running = RunningCluster(address, scheduler, [], folder)
@@ -92,15 +90,15 @@ def one_more_worker(running: RunningCluster) -> Iterator[Worker]:
         process.wait()
 
 
-def _start_worker(running: RunningCluster, number: int, *options: str) -> subprocess.Popen[bytes]:
+def _start_worker(running: RunningCluster, number: int, *options: str) -> Fork:
     where = running.folder / f"worker-{number}"
     where.mkdir()
     nanny = [] if "--nanny" in options else ["--no-nanny"]
-    command = [*WORKER, running.address, "--local-directory", str(where), *nanny, *options]
-    return _started(command, where.with_suffix(".log"), planted.variables(running.folder))
+    arguments = [running.address, "--no-dashboard", "--local-directory", str(where), *nanny, *options]
+    return Fork(WORKER, arguments, where.with_suffix(".log"), planted.variables(running.folder))
 
 
-def _joined(running: RunningCluster, number: int, process: subprocess.Popen[bytes]) -> Worker:
+def _joined(running: RunningCluster, number: int, process: Fork) -> Worker:
     """Wait until a worker has joined its scheduler; return it."""
     log = running.folder / f"worker-{number}.log"
     address = wait_in(log, r"Start worker at: +(\S+)", process)
@@ -112,24 +110,20 @@ def _joined(running: RunningCluster, number: int, process: subprocess.Popen[byte
     return Worker(process, address, log)
 
 
-def _started(
-    command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
-) -> subprocess.Popen[bytes]:
-    """Start a process whose output goes to a file: a pipe that nobody reads would stop it."""
-    with log.open("wb") as file:
-        own = {**os.environ, **(environment or {})}
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, env=own)
-
-
-def wait_in(log: Path, pattern: str, process: subprocess.Popen[bytes]) -> str:
+def wait_in(log: Path, pattern: str, process: Fork) -> str:
     """Wait until a line of a log matches; return its first group, or all of the match."""
     until = time.monotonic() + LIMIT
     while True:
         ended = process.poll() is not None
-        if found := re.search(pattern, log.read_text(errors="replace")):
+        if found := re.search(pattern, _text(log)):
             return found[1] if found.re.groups else found[0]
         assert not ended and time.monotonic() < until, f"{pattern} is not in:\n{log.read_text(errors='replace')}"
         time.sleep(0.05)
+
+
+def _text(log: Path) -> str:
+    """Return what a log holds; nothing before its process has made it."""
+    return log.read_text(errors="replace") if log.exists() else ""
 
 
 def wait_for(process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
