@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.commands import HAS_DASK, run, run_lines
+from helpers.commands import run, run_lines
 from helpers.manual import plain, section
 from helpers.paths import ROOT, SAMPLE
 
@@ -40,15 +40,17 @@ def lines_of(found: list[str]) -> Iterator[str]:
             yield from re.sub(r" \\\n *", " ", block).strip().splitlines()
 
 
+CLUSTER_NAMES = ("model.json", "workers.json", "test.scores", "train.scores")
 INSTALL, TEST, *TOUR = ("".join(block).strip() for block in blocks("sh"))
 
 
 @pytest.fixture(scope="module")
 def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which all commands were run: those of the README first, then the pages."""
+    """A folder in which all commands but those on a cluster were run: those of the README first, then the pages."""
     folder = tmp_path_factory.mktemp("tour")
     lines = [line for block in TOUR for line in block.splitlines()]
-    run_lines([*lines, *(line for page in PAGES for line in lines_of(page_blocks(page)))], folder)
+    lines += [line for page in PAGES for line in lines_of(page_blocks(page))]
+    run_lines([line for line in lines if "--dask" not in line], folder)
     return folder
 
 
@@ -57,21 +59,27 @@ def test_the_tour_runs(toured: Path) -> None:
     names = "model.json scores.txt start.txt more.json first.json further.json model.txt model.xml test.csv test.qrels"
     names += " test.run folds.json oof.txt run.json seven.json again.json own.csv own.json own.dump.json"
     names += " own.solr.json own.lightgbm.json"
-    if HAS_DASK:
-        names += " workers.json test.scores train.scores"
     assert {path.name for path in toured.iterdir()} == {"data", *names.split()}
     assert (toured / "seven.json").read_bytes() == (toured / "again.json").read_bytes()
-    if HAS_DASK:
-        assert toured.joinpath("workers.json").read_bytes() == toured.joinpath("first.json").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_the_tour_on_a_cluster_runs(tmp_path: Path) -> None:
+    first = "lmart train --data data/sample/train.svm --trees 40 --rankers 1 --out model.json"
+    lines = [line for page in PAGES for line in lines_of(page_blocks(page)) if "--dask" in line]
+    run_lines([first, *lines], tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"data", *CLUSTER_NAMES}
+    assert (tmp_path / "workers.json").read_bytes() == (tmp_path / "model.json").read_bytes()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone")
 def test_the_tour_leaves_a_clone_clean(toured: Path) -> None:
-    names = {path.name for path in toured.iterdir()} - {"data"}
-    asked = ["git", "check-ignore", "--no-index", *names, "python.json"]
+    names = {*(path.name for path in toured.iterdir()), *CLUSTER_NAMES, "python.json"} - {"data"}
+    asked = ["git", "check-ignore", "--no-index", *names]
     ignored = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    assert set(ignored) == names | {"python.json"}
+    assert set(ignored) == names
 
 
 @pytest.mark.slow
@@ -114,17 +122,17 @@ def test_the_python_lines_run(toured: Path) -> None:
 
 @pytest.mark.peers
 @pytest.mark.filterwarnings("default")
-def test_the_lines_for_scikit_learn_run(toured: Path) -> None:
+def test_the_lines_for_scikit_learn_run(tmp_path: Path) -> None:
     sklearn = pytest.importorskip("sklearn")
     before = sklearn.get_config()["enable_metadata_routing"]
     names: dict[str, Any] = {}
-    with contextlib.chdir(toured):
+    run_lines(["lmart train --data data/sample/train.svm --trees 20 --out model.json"], tmp_path)
+    with contextlib.chdir(tmp_path):
         try:
             for program in page_blocks("python"):
                 exec(program, names)
         finally:
             sklearn.set_config(enable_metadata_routing=before)
-        Path("python.json").unlink()
     assert names["search"].best_score_ > 0.7
 
 
