@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -22,8 +23,9 @@ for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try fewer random examples where slow tests are left out too."""
-    settings.load_profile("inner loop" if "not slow" in config.getoption("markexpr") else "all")
+    """Try fewer random examples where slow tests are left out too, or kernels run as plain Python."""
+    quick = "not slow" in config.getoption("markexpr") or os.environ.get("NUMBA_DISABLE_JIT") == "1"
+    settings.load_profile("inner loop" if quick else "all")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
