@@ -157,8 +157,11 @@ def planted(
 
     body : defines `here(frame, event) -> bool`, asked at each call and return in any thread until it is True; the place
     """
+    # What is not loaded under a profile takes a third of the time; a place in numba's own modules is left to it.
+    load = "" if "numba/core/config.py" in body else "import numba"
     program = f"""
 import _thread, os, signal, sys, threading, time
+{load}
 {body}
 start = _thread.start_new_thread
 _thread.start_new_thread = lambda work, given: start(lambda *given: (sys.setprofile(look), work(*given)), given)

@@ -223,14 +223,13 @@ def on_terminal(width: int, *arguments: str, folder: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [40, 80])
 @pytest.mark.parametrize(
-    "options",
+    ("width", "options"),
     [
-        "--valid {0}/vali.svm {0}/test.svm --early-stop 30 --trees 60",
-        "--trees 20 --rankers 2",
-        "--folds 2 --trees 20",
-        "--folds 2 --trees 20 --early-stop 10",
+        (40, "--valid {0}/vali.svm {0}/test.svm --early-stop 30 --trees 60"),
+        (80, "--trees 20 --rankers 2"),
+        (80, "--folds 2 --trees 20"),
+        (40, "--folds 2 --trees 20 --early-stop 10"),
     ],
 )
 def test_bars_on_a_terminal_are_whole(width: int, options: str, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ TEXTS = st.sampled_from(["a", "a", "b", "a b", "é", "", " c", "\x01", "\x1f a",
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(st.lists(st.tuples(FIELDS, TEXTS, FIELDS, TEXTS), min_size=1, max_size=5), st.booleans())
 def test_quoted_and_plain_text_give_the_same(table: list[tuple[str, ...]], infinite: bool) -> None:
     plain = "label\tqid\t5\tdocid\n" + "".join("\t".join(row) + "\n" for row in table)

@@ -259,7 +259,7 @@ TEXTS = st.lists(st.tuples(LINES, ENDS), min_size=1, max_size=6).map(
 
 
 @pytest.mark.slow
-@settings(max_examples=700)
+@settings(max_examples=250)
 @given(TEXTS, st.booleans(), st.booleans(), st.booleans())
 @example(b"1 qid:1 1:1\n1 qid:1 2:1 1:3 2:4 1:99999999999999999999.5\n", False, True, True)
 def test_any_text_reads_as_the_twin_reads_it(text: bytes, cut: bool, last_wins: bool, infinite: bool) -> None:
@@ -267,7 +267,7 @@ def test_any_text_reads_as_the_twin_reads_it(text: bytes, cut: bool, last_wins: 
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(st.binary(max_size=40), st.integers(0, 60))
 def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, place: int) -> None:
     good = b"1 qid:1 1:0.5 2:-3e2 # docid = A\n0 qid:1 2:7\n"
@@ -281,7 +281,7 @@ def test_foreign_bytes_anywhere_are_read_as_the_twin_reads_them(junk: bytes, pla
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 30) | st.integers(0, 2**63 - 1), st.floats(allow_nan=False)), max_size=8)
