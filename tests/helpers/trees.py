@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import reference.scoring
@@ -104,3 +105,13 @@ def rows_for(n_features: int) -> st.SearchStrategy[list[dict[int, float]]]:
     """Rows with cells on the thresholds, beside them, missing and absent."""
     values = st.sampled_from(around(THRESHOLDS))
     return st.lists(st.dictionaries(st.integers(0, n_features - 1), values), max_size=20)
+
+
+def with_bounds(rng: random.Random, tree: Tree) -> Tree:
+    """The tree with further bounds at about half of its nodes."""
+    further = []
+    for threshold in tree.thresholds.tolist():
+        above = [bound for bound in THRESHOLDS if bound > threshold]
+        further.append(sorted(rng.sample(above, rng.randint(0, len(above)))) if rng.random() < 0.5 else [])
+    offsets = np.cumsum([0, *map(len, further)]).astype(np.int64)
+    return replace(tree, bound_offsets=offsets, bounds=np.array([b for bounds in further for b in bounds]))

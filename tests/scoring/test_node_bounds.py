@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.trees import THRESHOLDS, around, grow, rows_for, sparse
+from helpers.trees import THRESHOLDS, around, grow, rows_for, sparse, with_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,16 +16,6 @@ from lmart.errors import ModelError
 from lmart.scoring.ensemble import Ensemble, Tree, flatten, structure_fault
 from lmart.scoring.explain import Explainer
 from lmart.scoring.scorer import Scorer
-
-
-def with_bounds(rng: random.Random, tree: Tree) -> Tree:
-    """The tree with further bounds at about half of its nodes."""
-    further = []
-    for threshold in tree.thresholds.tolist():
-        above = [bound for bound in THRESHOLDS if bound > threshold]
-        further.append(sorted(rng.sample(above, rng.randint(0, len(above)))) if rng.random() < 0.5 else [])
-    offsets = np.cumsum([0, *map(len, further)]).astype(np.int64)
-    return replace(tree, bound_offsets=offsets, bounds=np.array([b for bounds in further for b in bounds]))
 
 
 def walk(tree: Tree, row: list[float]) -> float:

@@ -15,23 +15,13 @@ import numpy as np
 import pytest
 from helpers.compiled_c import CC, NEEDS_CC, STRICT, c_scores, compiled
 from helpers.float32_rows import scores
-from helpers.trees import THRESHOLDS, around, grow
+from helpers.trees import THRESHOLDS, around, grow, with_bounds
 
 from lmart.data.categories import Categories
 from lmart.formats.models import c_source
 from lmart.scoring.ensemble import Ensemble, Tree
 
 pytestmark = NEEDS_CC
-
-
-def with_bounds(rng: random.Random, tree: Tree) -> Tree:
-    """The tree with further bounds at about half of its nodes."""
-    further = []
-    for threshold in tree.thresholds.tolist():
-        above = [bound for bound in THRESHOLDS if bound > threshold]
-        further.append(sorted(rng.sample(above, rng.randint(0, len(above)))) if rng.random() < 0.5 else [])
-    offsets = np.cumsum([0, *map(len, further)]).astype(np.int64)
-    return replace(tree, bound_offsets=offsets, bounds=np.array([b for bounds in further for b in bounds]))
 
 
 def as_float32(tree: Tree) -> Tree:
