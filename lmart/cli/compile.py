@@ -41,7 +41,7 @@ class CompileOptions:
     generic: bool = declared(False, "Compile for any processor of this architecture.")
 
 
-@click.command("compile", cls=HelpfulCommand, help=HELP, short_help="Compile everything ahead.", epilog=EPILOG)
+@click.command("compile", cls=HelpfulCommand, help=HELP, short_help="Compile everything ahead of time.", epilog=EPILOG)
 @group("options", CompileOptions)
 @running_options
 def command(options: CompileOptions, running: Running) -> None:

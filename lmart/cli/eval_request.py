@@ -78,7 +78,7 @@ class EvalInputs:
     )
     model: tuple[str, ...] = declared(
         (),
-        "Model to measure; each of several is a system.",
+        "Model to measure, or several to compare.",
         "NAME=MODEL gives it a name for tables and pages.",
         flags=("-m", "--model"),
         metavar="[NAME=]MODEL...",
@@ -87,7 +87,7 @@ class EvalInputs:
     scores: tuple[str, ...] = declared(
         (),
         "Scores to measure, one per line.",
-        "In the order of the rows; each of several files is a system, which NAME=FILE gives a name.",
+        "In the order of the rows. Several files are several systems to compare; NAME=FILE gives one a name.",
         metavar="[NAME=]FILE...",
         multiple=True,
     )

@@ -336,8 +336,8 @@ def _interpolated_precision(queries: RankedQueries) -> Float64Array:
     parameter="largest label",
     equation="sum over ranks i = 1..k of (1 / i) x S(i) x product over ranks j < i of (1 - S(j)), with "
     "S(i) = (2^label(i) - 1) / 2^L",
-    notes="L is what is in the brackets, as in err@10(max=4); else that of the model; else 4, or the largest label "
-    "of the data rounded up when that is more. Gains do not count.",
+    notes="L is the number in the brackets, as in err@10(max=4); without it that of the model; without a model 4, or "
+    "the largest label of the data, rounded up, if that is more. --gain has no effect.",
     source="Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded relevance, CIKM 2009",
 )
 def _expected_reciprocal_rank(queries: RankedQueries) -> Float64Array:
@@ -361,7 +361,7 @@ def _rank_biased_precision(queries: RankedQueries) -> Float64Array:
 
 @measure(
     "bpref",
-    "share of judged others that relevant documents precede",
+    "share of judged irrelevant documents below the relevant ones",
     "preference",
     cutoff="none",
     equation="(1 / R) x sum over the relevant ranks i of 1 - min(judged documents above i that are not relevant, "
@@ -381,8 +381,8 @@ def _binary_preference(queries: RankedQueries) -> Float64Array:
     aliases=("roc_auc",),
     equation="(pairs of a relevant and another judged document of which the relevant one has the higher score, and "
     "half of those of equal score) / (R N), with N judged documents that are not relevant",
-    notes="A query without a relevant document, or without another, is an empty one. Equal scores count a half, "
-    "whatever --ties says; documents that are not retrieved stand below all others.",
+    notes="A query without a relevant document, or without one that is not, is empty. Equal scores count a half, "
+    "whatever --ties says; documents that are not retrieved rank below all others.",
     source="Hanley and McNeil, The meaning and use of the area under a receiver operating characteristic (ROC) curve, "
     "Radiology 143, 1982",
 )

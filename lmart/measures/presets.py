@@ -65,8 +65,8 @@ _ALL = (
         "ranklib",
         "RankLib 2.18",
         "NDCG@k, DCG@k, MAP, P@k, RR@k and ERR@k",
-        "It takes the whole part of a label, and 10 for the k that is not given. A query id in two places of a file "
-        "gets wrong numbers from it.",
+        "It uses the whole part of a label, and 10 for a k that is not given. If a query id occurs in two places of "
+        "a file, its numbers are wrong.",
         relevant=1.0,
         p_divisor="length",
         empty_ndcg="ideal",

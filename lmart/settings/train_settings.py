@@ -82,8 +82,8 @@ class TrainSettings:
     min_docs: int = declared(
         20,
         "Minimum number of documents in a leaf.",
-        "Counted exactly, not estimated. A feature that can be split nowhere so, as most of wide, sparse data, takes "
-        "no memory, and a linear ranker does not use it either.",
+        "Counted exactly, not estimated. Features that no split could divide so, such as most of wide, sparse data, "
+        "take no memory, and a linear ranker leaves them out too.",
         low=1,
     )
     min_hessian: float = declared(0.001, "Minimum sum of hessians in a leaf.", low=0)
@@ -105,8 +105,8 @@ class TrainSettings:
     )
     truncation: int = declared(
         30,
-        "Use pairs with a document in the top N; 0: all pairs.",
-        "The top N are those of the current order; either document of the pair may be among them.",
+        "Use a pair only if one of its documents is in the top N; 0: all pairs.",
+        "The top N are those of the current order.",
         low=0,
     )
     sigma: float = declared(1.0, "Slope of the pair sigmoid.", above=0, high=1_000_000)

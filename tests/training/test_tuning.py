@@ -309,7 +309,7 @@ def test_ranges_are_inside_those_of_the_settings() -> None:
 
 def test_the_manual_names_all_that_is_searched() -> None:
     page = " ".join(plain("lmart-train.1").split())
-    told = page.partition("--tune searches ")[2].partition(", as far")[0]
+    told = page.partition("--tune searches ")[2].partition(", but keeps")[0]
     assert told.replace(" and ", ", ").split(", ") == [one.name.replace("_", "-") for one in DIMENSIONS]
 
 
