@@ -311,11 +311,9 @@ class Model:
         metric  : one measure, or several in a list or with commas, as `lmart eval --metric` takes them
         empty   : what a query without a relevant document counts: 'zero', 'one' or 'skip' (it is left out)
         ties    : order of equal scores: 'input', its 'reverse', by 'docid', or the 'average' over all orders
-        threads : as in `predict`
-        like    : tool whose conventions replace the defaults, as `lmart eval --like` takes it
         gain    : 'exp2', 'linear' or a table such as [0, 1, 3, 7]; None: that of `like`, else of the model, else exp2
-        discount, relevant, short, p_divisor, map_divisor, precision : as the options of `lmart eval`
-        level, resamples, seed : of intervals, as the options of `lmart eval`
+        like, discount, relevant, short, p_divisor, map_divisor, precision : conventions, as in `lmart eval`
+        level, resamples, seed, threads : as in `lmart eval`
 
         The errors are those of Dataset and `predict`; SettingsError when there is no such measure or convention.
 

@@ -109,12 +109,8 @@ def contributions(
 ) -> Axes:
     """Draw what a feature contributes to the score of each of some rows (SHAP), by its value: a dot for a row.
 
-    model    : gives the scores
-    features : rows, as `Model.predict` takes them
-    feature  : name or index of the feature
-    rows     : number of rows drawn at random, where there are more
-    seed     : of the draw
-    ax       : to draw on; None: on a new figure
+    model, features, rows, seed, ax : as in `partial_dependence`
+    feature : name or index of the feature
 
     Rows in which the feature is missing have no dot. Dots of one value that are apart say that the effect depends on
     other features. ValueError when the model has no such feature, ModelError when it cannot explain scores.

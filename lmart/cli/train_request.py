@@ -313,8 +313,8 @@ class SelectionOptions:
     @property
     def files(self) -> list[str]:
         """The files that are read; --fold-by may name a column."""
-        given = [path for path in (self.folds, self.fold_by) if isinstance(path, str)]
-        return [path for path in given if path == "-" or os.path.exists(path)]
+        paths = [path for path in (self.folds, self.fold_by) if isinstance(path, str)]
+        return [path for path in paths if path == "-" or os.path.exists(path)]
 
     @property
     def tunes(self) -> bool:

@@ -70,10 +70,10 @@ def read_weights(path: str, query_offsets: Int64Array, input_rows: Int64Array | 
     DataError (with all three numbers) when the count fits neither, and for a weight that is negative, above
     LARGEST_WEIGHT or no number, or when all are zero. When every query has one row, both readings mean the same.
     """
-    given = read_weight_numbers(path, query_offsets)
-    if not given.any():
+    weights = read_weight_numbers(path, query_offsets)
+    if not weights.any():
         raise DataError(ALL_ZERO, path)
-    return spread_weights(given, query_offsets, input_rows)
+    return spread_weights(weights, query_offsets, input_rows)
 
 
 def read_weight_numbers(path: str, query_offsets: Int64Array) -> Float64Array:
@@ -82,17 +82,17 @@ def read_weight_numbers(path: str, query_offsets: Int64Array) -> Float64Array:
     DataError as `read_weights`, but all may be zero.
     """
     n_queries, n_documents = len(query_offsets) - 1, int(query_offsets[-1])
-    given, more = read_numbers(path, (0.0, LARGEST_WEIGHT), _fault_of_weight, n_documents)
-    if not len(given):
+    numbers, more = read_numbers(path, (0.0, LARGEST_WEIGHT), _fault_of_weight, n_documents)
+    if not len(numbers):
         raise DataError(_NO_NUMBER, path)
-    if len(given) not in (n_queries, n_documents):
+    if len(numbers) not in (n_queries, n_documents):
         raise DataError(
-            f"there are {'more than ' if more else ''}{len(given)} weights, but the data has {n_queries} queries and "
+            f"there are {'more than ' if more else ''}{len(numbers)} weights, but the data has {n_queries} queries and "
             f"{n_documents} rows; give one weight a query or one a row",
             path,
         )
-    given += 0.0  # no minus zero
-    return given
+    numbers += 0.0  # no minus zero
+    return numbers
 
 
 def _fault_of_weight(token: bytes) -> str:

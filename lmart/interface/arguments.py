@@ -210,5 +210,5 @@ def check_together(settings: TrainSettings, names: Sequence[str], with_valid: bo
     elif "position_bias_reg" in names and settings.position_bias_reg:
         raise SettingsError("position_bias_reg needs positions; give them, or leave it out")
     check_rankers(settings, with_positions)
-    given = [name for name in names if getattr(settings, name) != setting(name).default]
-    return idle_options(settings, given)
+    changed = [name for name in names if getattr(settings, name) != setting(name).default]
+    return idle_options(settings, changed)

@@ -89,8 +89,8 @@ def cross_validate(
         metadata = training_metadata(arguments.train_set)
         messages = check_together(arguments.settings, arguments.names, True, metadata.positions is not None)
         resolved = resolve_for(arguments.settings, judged, (), metadata.positions is not None)
-        given = folds_of(folds, fold_by, judged, arguments.settings.seed)
-        found = cross_validation.cross_validate(judged, given, resolved, pool, metadata=metadata)
+        assigned = folds_of(folds, fold_by, judged, arguments.settings.seed)
+        found = cross_validation.cross_validate(judged, assigned, resolved, pool, metadata=metadata)
     for text in (*messages, *found.warnings):
         warn(text)
     if judged.input_rows is None:
@@ -112,7 +112,7 @@ def tune(
     fold_by: object = None,
     **settings: Unpack[SelectionArguments],
 ) -> Tuning:
-    """Search for good settings, as `lmart train --tune-trials` and `--tune` do; needs the extra `tuning`.
+    """Search for good settings, as `lmart train --tune-trials` and `--tune` do; needs the extra `tune`.
 
     X, y, qid : judged documents, as in `lmart.train`
     valid     : a validation set that measures the trials; else give `folds`
@@ -147,16 +147,10 @@ def tune(
         ]
         base = replace(arguments.settings, early_stop=patience)
         resolved = resolve_for(base, judged, [rows for rows, _ in sets], with_positions)
-        given = None if folds is None else folds_of(folds, fold_by, judged, base.seed)
-        found = search(
-            _measured(judged, metadata, sets, given, pool),
-            resolved,
-            space,
-            (),
-            trials,
-            None if minutes is None else minutes * 60,
-            lambda trial: None,
-        )
+        assigned = None if folds is None else folds_of(folds, fold_by, judged, base.seed)
+        measured = _measured(judged, metadata, sets, assigned, pool)
+        seconds = None if minutes is None else minutes * 60
+        found = search(measured, resolved, space, (), trials, seconds, lambda trial: None)
     for text in messages:
         warn(text)
     place = best_of(found)

@@ -68,9 +68,9 @@ def _setting_lines(name: str) -> list[str]:
     declared = option.metadata
     default = "auto" if option.default is None else repr(_plain(option.default))
     allowed = range_in_words(declared.get("low"), declared.get("high"), declared.get("above"))
-    told = with_arguments(declared["help"])
+    meaning = with_arguments(declared["help"])
     return textwrap.wrap(
-        f"{name} = {default}: {told}{f' {allowed.capitalize()}.' if allowed else ''}",
+        f"{name} = {default}: {meaning}{f' {allowed.capitalize()}.' if allowed else ''}",
         WIDTH,
         subsequent_indent="    ",
         break_long_words=False,

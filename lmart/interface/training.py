@@ -104,23 +104,10 @@ def train(
     train_set = training_set(X, y, qid, keywords)
     keywords = {name: value for name, value in keywords.items() if name not in OF_DATA}
     chosen = settings_of(keywords, ("X", "y", "qid", "valid", *TrainArguments.__annotations__))
-    sets = validation_sets(valid, train_set, chosen)
+    train_set, sets = _sets(train_set, valid, run, chosen)
     names = [name for name in keywords if name not in RECORDED]
-    if run.validation_fraction is not None:
-        check_validation_fraction(run.validation_fraction, bool(sets))
-        with naming_arguments():
-            train_set, held_out = _hold_out(train_set, run, chosen.seed)
-        sets = [held_out]
-    _check_starts(train_set, sets)
     previous = _model_before(run.continue_from)
-    if run.folds is not None or run.fold_by is not None:
-        check_folds(run.folds, run.fold_by)
-        if previous is not None:
-            raise SettingsError("folds do not go with continue_from: the model has seen every query")
-    if run.refit:
-        metadata = [astuple(training_metadata(dataset)) for dataset in (train_set, *sets)]
-        has_metadata = any(given is not None for given in chain.from_iterable(metadata))
-        check_refit(bool(sets), has_metadata, previous is not None)
+    _check_run(run, train_set, sets, previous is not None)
     if previous is not None:
         chosen = of_one_ranker(chosen, training_metadata(train_set).positions is not None)
     measured = bool(sets) or run.folds is not None
@@ -176,19 +163,36 @@ def validation_sets(valid: object, train_set: Dataset, settings: TrainSettings) 
     return sets
 
 
-def _hold_out(train_set: Dataset, run: Run, seed: int) -> tuple[Dataset, Dataset]:
-    """Return the training set without the queries that are held out, and these as the validation set."""
-    judged = in_memory(train_set, "X", run.allow_inf)
-    weights = training_metadata(train_set).weights
-    return split_queries(train_set, judged, held_out_queries(judged, run.validation_fraction or 0.0, seed, weights))
+def _sets(train_set: Dataset, valid: object, run: Run, settings: TrainSettings) -> tuple[Dataset, list[Dataset]]:
+    """Return the training set and the validation sets; with `validation_fraction` the queries held out are one.
 
-
-def _check_starts(train_set: Dataset, sets: Sequence[Dataset]) -> None:
-    """Raise ArrayError when some of the sets start from initial scores and others do not."""
+    ArrayError when some of them start from initial scores and others do not, and as `validation_sets`.
+    """
+    sets = validation_sets(valid, train_set, settings)
+    if run.validation_fraction is not None:
+        check_validation_fraction(run.validation_fraction, bool(sets))
+        with naming_arguments():
+            judged = in_memory(train_set, "X", run.allow_inf)
+            weights = training_metadata(train_set).weights
+            held_out = held_out_queries(judged, run.validation_fraction, settings.seed, weights)
+            train_set, *sets = split_queries(train_set, judged, held_out)
     starts = [validation_metadata(dataset).init_scores is not None for dataset in (train_set, *sets)]
     if any(starts) and not all(starts):
         how = "valid=lmart.Dataset(X, y, qid, init_scores=...)"
         raise ArrayError(f"init_scores are given for some of X and valid; give them for all: {how}")
+    return train_set, sets
+
+
+def _check_run(run: Run, train_set: Dataset, sets: Sequence[Dataset], continues: bool) -> None:
+    """Raise SettingsError when folds or `refit` do not go with the rest, such as with a model that is continued."""
+    if run.folds is not None or run.fold_by is not None:
+        check_folds(run.folds, run.fold_by)
+        if continues:
+            raise SettingsError("folds do not go with continue_from: the model has seen every query")
+    if run.refit:
+        metadata = [astuple(training_metadata(dataset)) for dataset in (train_set, *sets)]
+        has_metadata = any(given is not None for given in chain.from_iterable(metadata))
+        check_refit(bool(sets), has_metadata, continues)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +219,7 @@ def _fit(
     inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, messages: list[str], telling: Telling
 ) -> Model:
     """Return the model; add to the messages what to warn of."""
-    train_set, sets = inputs.train_set, inputs.valid
-    began = time.perf_counter()
+    train_set, sets, began = inputs.train_set, inputs.valid, time.perf_counter()
     judged = unbinned(train_set, "X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")

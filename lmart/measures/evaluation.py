@@ -69,8 +69,8 @@ class Evaluator:
         scales = label_scales(measures, self._own_scale)
         for largest in set(scales.values()):
             refuse_labels_above(self.labels, largest)
-        given = None if self._scaled is None else self._scaled.per_query / self._scaled.unit
-        self._queries = JudgedQueries(self._documents, self.conventions, scales, pool or WorkerPool(1), given)
+        weights = None if self._scaled is None else self._scaled.per_query / self._scaled.unit
+        self._queries = JudgedQueries(self._documents, self.conventions, scales, pool or WorkerPool(1), weights)
         self.empty = self._queries.n_relevant(self.conventions.relevant) == 0
         for measure in measures:
             self._queries.relevance(measure)

@@ -159,16 +159,16 @@ def resolve(settings: TrainSettings, facts: DataFacts) -> ResolvedSettings:
     varied, n_rankers = plan.variations(), plan.n_rankers
     trees, further = (settings.trees, 0) if plan.shares_trees else divmod(settings.trees, n_rankers)
     measures, kinds = settings.measures, tuple(settings.objective_kind(variation.objective) for variation in varied)
-    given = largest = None
+    chosen = largest = None
     if _uses_label_scale(measures, kinds):
-        given = next((measure.largest_label for measure in measures if measure.largest_label), settings.largest_label)
-        largest = given or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
+        chosen = next((measure.largest_label for measure in measures if measure.largest_label), settings.largest_label)
+        largest = chosen or (facts.grade_scale if facts.grade_scale != SMALLEST_GRADE_SCALE else None)
     rankers = tuple(
         RankerSettings(
             objective=kind,
             tree=_tree_settings(settings, TREE_FORMS[variation.tree], facts.n_queries),
             gain=settings.gain,
-            largest_label=given or facts.grade_scale,
+            largest_label=chosen or facts.grade_scale,
             truncation=settings.truncation or EVERY_RANK,
             sigma=settings.sigma,
             normalize=settings.normalize,

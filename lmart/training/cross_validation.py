@@ -327,11 +327,7 @@ def cross_validate(
     else:
         stopped, trained = False, _grow_one_by_one(unprepared, on_round)
     rounds, start = _best_of_mean(trained)
-    scores, measured = np.empty(dataset.n_documents), []
-    for fold in trained:
-        rows = rows_of(dataset.query_offsets, fold.held_out)
-        scores[rows], measures = fold.held_out_scores(rounds)
-        measured.append(measures)
+    scores, measured = _held_out_scores(trained, rounds, dataset.query_offsets)
     judgments = Judgments(dataset.labels, dataset.query_offsets)
     evaluator = Evaluator(judgments, settings.measures, pool, metadata.weights, settings.largest_label)
     report = evaluator.evaluate(scores)
@@ -355,6 +351,18 @@ def cross_validate(
         ),
         further=dict(zip(map(str, settings.measures[1:]), others, strict=True)),
     )
+
+
+def _held_out_scores(
+    trained: Sequence[FoldTraining], rounds: int, query_offsets: Int64Array
+) -> tuple[Float64Array, list[Measures]]:
+    """Return the scores of all documents by the models that did not see them, and the measures of each fold."""
+    scores, measured = np.empty(query_offsets[-1]), []
+    for fold in trained:
+        rows = rows_of(query_offsets, fold.held_out)
+        scores[rows], measures = fold.held_out_scores(rounds)
+        measured.append(measures)
+    return scores, measured
 
 
 def _over_folds(

@@ -104,8 +104,7 @@ def dealt_groups(values: Sequence[str], n_folds: int, seed: int, source: str) ->
     """Return folds in which queries of equal value are together.
 
     values  : of each query
-    n_folds : number of folds
-    seed    : of the hash
+    n_folds, seed : as in `assign_folds`
     source  : what says so, as messages call it
     Values are dealt one by one, those of most queries first, then by a hash of value and seed, each to the fold with
     the fewest queries so far. DataError when there are more folds than values.

@@ -48,12 +48,12 @@ def with_value_sets(ensemble: Ensemble, tool: str, edges_of: EdgesOf, missing_wi
             raise ModelError(f"category {name} has the value {lowest}, and {tool} knows none below 0")
     if not by_column:
         return ValueSets(ensemble, 0)
-    known: dict[tuple[int, float], _SetOfNode] = {}
+    sets: dict[tuple[int, float], _SetOfNode] = {}
     for tree in ensemble.trees:
         for column, threshold in zip(tree.split_columns.tolist(), tree.thresholds.tolist(), strict=True):
-            if column in by_column and (column, threshold) not in known:
-                known[column, threshold] = _set_of_node(by_column[column], threshold, edges_of)
-    written = [_with_sets(tree, known, missing_with_unseen) for tree in ensemble.trees]
+            if column in by_column and (column, threshold) not in sets:
+                sets[column, threshold] = _set_of_node(by_column[column], threshold, edges_of)
+    written = [_with_sets(tree, sets, missing_with_unseen) for tree in ensemble.trees]
     trees = tuple(tree for tree, _ in written)
     return ValueSets(replace(ensemble, trees=trees, categories=()), sum(changed for _, changed in written))
 

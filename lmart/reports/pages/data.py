@@ -91,9 +91,9 @@ def render_data_page(page: DataPage) -> str:
     """Return the page as HTML; the same content gives the same bytes."""
     names = distinct_names([input_name(summary.path) for summary in page.summaries])
     title = page.title or f"Data {' and '.join(names)}"
-    before = f'<p class="verdict">{" ".join(map(text, _verdict(page, names)))}</p>\n'
-    before += facts(data_facts(page.summaries[0], names[0]))
-    return render(title, before, _sections(page, names), page.version, page.to_json())
+    head = f'<p class="verdict">{" ".join(map(text, _verdict(page, names)))}</p>\n'
+    head += facts(data_facts(page.summaries[0], names[0]))
+    return render(title, head, _sections(page, names), page.version, page.to_json())
 
 
 def _verdict(page: DataPage, names: Sequence[str]) -> Iterator[str]:

@@ -37,8 +37,8 @@ def render_page(content: PageContent) -> str:
     title = (
         content.title or f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
     )
-    before = _verdict(content) + _facts(content)
-    return render(title, before, _sections(content, Figures()), content.version, content.to_json())
+    head = _verdict(content) + _facts(content)
+    return render(title, head, _sections(content, Figures()), content.version, content.to_json())
 
 
 def _sections(content: PageContent, figures: Figures) -> Iterator[tuple[str, str, str]]:

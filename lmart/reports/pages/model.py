@@ -114,10 +114,10 @@ def render_model_page(content: ModelPage) -> str:
     name = distinct_names([input_name(content.path)])[0]
     data = content.explained
     shown = None if data is None else Explained(distinct_names([input_name(data.path)])[0], data.rows)
-    before = f'<p class="verdict">{" ".join(map(text, _verdict(content)))}</p>\n'
-    before += facts(model_facts(content.summary, name, shown))
+    head = f'<p class="verdict">{" ".join(map(text, _verdict(content)))}</p>\n'
+    head += facts(model_facts(content.summary, name, shown))
     title = content.title or f"Model {name}"
-    return render(title, before, _sections(content, Figures()), content.version, content.to_json())
+    return render(title, head, _sections(content, Figures()), content.version, content.to_json())
 
 
 def _verdict(content: ModelPage) -> Iterator[str]:
