@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.commands import CHECKPOINT_AT_ONCE, run
+from helpers.manual import keys
 from helpers.paths import SAMPLE
 from helpers.training_runs import SMALL, learnable, refused, settled
 from helpers.waiting import LIMIT
@@ -276,6 +277,7 @@ class TestRefusals:
         assert lines[1].endswith("5 of at most 10 trees") and "min_docs 2" in lines[2]
         shown = json.loads(run("show", "c", "--json").stdout)
         assert (shown["kind"], shown["trees"], shown["settings"]["leaves"]) == ("checkpoint", 5, 8)
+        assert shown.keys() - {"kind", "file"} == keys("lmart-show.1", "JSON")["Keys of a checkpoint"].keys()
         assert "c: is a checkpoint, which --tree says nothing of" in run("show", "c", "--tree", "1", status=1).stderr
 
     def test_two_at_once(self) -> None:
