@@ -52,12 +52,6 @@ class Explainer:
                 "explained; train the model with lmart, or score without",
                 path,
             )
-        if any(tree.bounds is not None for tree in ensemble.trees):
-            raise ModelError(
-                "has categorical splits, or splits that set zero apart, whose scores cannot be explained yet; "
-                "score without",
-                path,
-            )
         self.ensemble = ensemble
         counted = [document for document in documents if document is not None]
         leaf_documents = np.concatenate([np.zeros(0, np.int64), *counted]).astype(np.int64, copy=False)
@@ -125,18 +119,20 @@ def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) ->
     )
     shares = np.zeros(len(flat.leaf_values))
     offsets = np.zeros(len(shares) + 1, np.int64)
-    counted = _empty_paths(offsets, flat.leaf_values, shares)
-    kernels.list_conditions(trees, False, np.full(n_features, -1, np.int64), counted)
-    paths = _empty_paths(offsets, flat.leaf_values, shares)
+    counted = _empty_paths(flat, offsets, shares, 0)
+    n_clauses = kernels.list_conditions(trees, False, np.full(n_features, -1, np.int64), counted)
+    paths = _empty_paths(flat, offsets, shares, n_clauses)
     kernels.list_conditions(trees, True, np.full(n_features, -1, np.int64), paths)
     return paths
 
 
-def _empty_paths(offsets: Int64Array, leaf_values: Float64Array, shares: Float64Array) -> kernels.Paths:
-    """Return paths with arrays for offsets[-1] conditions, whose content is still to be written."""
+def _empty_paths(flat: FlatTrees, offsets: Int64Array, shares: Float64Array, n_clauses: int) -> kernels.Paths:
+    """Return paths with arrays for offsets[-1] conditions and their clauses, whose content is still to be written."""
     n = int(offsets[-1])
     conditions = (np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_), np.empty(n))
-    return kernels.Paths(offsets, *conditions, leaf_values, shares)
+    clauses = (np.empty(n, np.int64), np.empty(n_clauses, np.int64), np.empty(n_clauses, np.int64))
+    nodes = (flat.thresholds, flat.bound_offsets, flat.bounds)
+    return kernels.Paths(offsets, *conditions, flat.leaf_values, shares, *nodes, *clauses)
 
 
 def _quadrature(sizes: Int64Array) -> kernels.Quadrature:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -55,7 +57,7 @@ def plain(ensemble: Ensemble) -> list[reference.scoring.PlainTree]:
     return [
         (
             tree.split_columns.tolist(),
-            tree.thresholds.tolist(),
+            _thresholds(tree),
             tree.missing_left.tolist(),
             tree.left.tolist(),
             tree.right.tolist(),
@@ -63,6 +65,29 @@ def plain(ensemble: Ensemble) -> list[reference.scoring.PlainTree]:
         )
         for tree in ensemble.trees
     ]
+
+
+def _thresholds(tree: Tree) -> list[float | list[float]]:
+    """The threshold of each node, or all its bounds where there are several."""
+    own: list[float | list[float]] = tree.thresholds.tolist()
+    if tree.bounds is None or tree.bound_offsets is None:
+        return own
+    further = [tree.bounds[a:b].tolist() for a, b in itertools.pairwise(tree.bound_offsets.tolist())]
+    return [[one, *more] if more else one for one, more in zip(tree.thresholds.tolist(), further, strict=True)]
+
+
+def with_bounds(tree: Tree, rng: random.Random, thresholds: Sequence[float]) -> Tree:
+    """The tree with further bounds at some nodes."""
+    further = [
+        sorted(rng.sample(above, rng.randrange(len(above) + 1)))
+        if (above := [t for t in thresholds if t > one])
+        else []
+        for one in tree.thresholds.tolist()
+    ]
+    offsets = np.cumsum([0, *map(len, further)]).astype(np.int64)
+    return dataclasses.replace(
+        tree, bound_offsets=offsets, bounds=np.concatenate([np.zeros(0), *map(np.array, further)])
+    )
 
 
 def sparse(rows: Sequence[dict[int, float]]) -> SparseRows:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from math import factorial, isnan
+from math import factorial
 
-from reference.scoring import PlainTree
+from reference.scoring import PlainTree, goes_left
 
 
 def known_value(tree: PlainTree, documents: Sequence[int], row: Sequence[float], known: set[int], node: int) -> float:
     """What a tree gives when only some features are known: elsewhere both children count, by their documents."""
-    columns, thresholds, missing_left, left, right, values = tree
+    columns, _, _, left, right, values = tree
     if node < 0:
         return values[~node]
     if columns[node] in known:
-        x = row[columns[node]]
-        goes_left = missing_left[node] if isnan(x) else x <= thresholds[node]
-        return known_value(tree, documents, row, known, (left if goes_left else right)[node])
+        side = left if goes_left(tree, node, row[columns[node]]) else right
+        return known_value(tree, documents, row, known, side[node])
 
     def below(child: int) -> int:
         return documents[~child] if child < 0 else below(left[child]) + below(right[child])

@@ -1,6 +1,7 @@
 """Scores of rows by walking the trees, and by bins of the cells.
 
 A tree is (columns, thresholds, missing_left, left, right, leaf_values); children >= 0 are inner nodes, others ~leaf.
+The threshold of a node of several bounds is a list of them: a value with an even number of them below it goes left.
 """
 
 from __future__ import annotations
@@ -8,17 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isnan
 
-PlainTree = tuple[Sequence[int], Sequence[float], Sequence[bool], Sequence[int], Sequence[int], Sequence[float]]
+PlainTree = tuple[
+    Sequence[int], Sequence[float | list[float]], Sequence[bool], Sequence[int], Sequence[int], Sequence[float]
+]
+
+
+def goes_left(tree: PlainTree, node: int, x: float) -> bool:
+    """Whether a value goes left at a node."""
+    threshold = tree[1][node]
+    if isnan(x):
+        return tree[2][node]
+    return sum(t < x for t in threshold) % 2 == 0 if isinstance(threshold, list) else x <= threshold
 
 
 def leaf_reached(tree: PlainTree, row: Sequence[float]) -> int:
     """The leaf that a row of raw values (nan: missing) comes to."""
-    columns, thresholds, missing_left, left, right, leaf_values = tree
+    columns, _, _, left, right, leaf_values = tree
     node = 0 if len(leaf_values) > 1 else ~0
     while node >= 0:
-        x = row[columns[node]]
-        goes_left = missing_left[node] if isnan(x) else x <= thresholds[node]
-        node = left[node] if goes_left else right[node]
+        node = left[node] if goes_left(tree, node, row[columns[node]]) else right[node]
     return ~node
 
 

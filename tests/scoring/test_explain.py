@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 import reference.explaining
-from helpers.trees import around, grow, plain, plain_scores, rows_for, sparse
+from helpers.trees import around, grow, plain, plain_scores, rows_for, sparse, with_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,14 +30,16 @@ def model(
     absent: str = "zero",
     base_score: float = 0.0,
     fewest: int = 0,
+    bounded: bool = False,
 ) -> Ensemble:
-    """Random trees whose leaves had `fewest` to 20 documents."""
+    """Random trees whose leaves had `fewest` to 20 documents; `bounded`: some nodes have several bounds."""
     rng = random.Random(seed)
     trees = []
     for size, shape in sizes:
         tree = grow(rng, size, range(n_features), THRESHOLDS, shape)
         values = np.array([rng.gauss(0, 1) for _ in range(size)])
         documents = np.array([rng.randrange(fewest, 20) for _ in range(size)])
+        tree = with_bounds(tree, rng, THRESHOLDS) if bounded else tree
         trees.append(dataclasses.replace(tree, leaf_values=values, leaf_documents=documents))
     return Ensemble(tuple(trees), np.arange(n_features, dtype=np.int64), None, base_score, absent)
 
@@ -63,6 +65,7 @@ def test_contributions_are_those_of_the_sum_over_subsets(data: st.DataObject) ->
         n_features,
         data.draw(st.sampled_from(["zero", "missing"])),
         data.draw(st.sampled_from([0.0, -0.75])),
+        bounded=data.draw(st.booleans()),
     )
     rows = data.draw(st.lists(st.dictionaries(st.integers(0, n_features - 1), st.sampled_from(around(THRESHOLDS)))))
     absent = 0.0 if ensemble.absent == "zero" else math.nan

@@ -44,6 +44,8 @@ class Trees(NamedTuple):
 class Paths(NamedTuple):
     """The path to each leaf as conditions, one per feature: low < x <= high, or x is missing and may be.
 
+    Nodes of several bounds on the feature are clauses of the condition, which a number must meet too.
+
     offsets        : int64[n_leaves + 1], the conditions of leaf l are offsets[l]:offsets[l + 1]
     features       : int32[n_conditions]
     lows, highs    : float64[n_conditions]
@@ -51,6 +53,13 @@ class Paths(NamedTuple):
     fractions      : float64[n_conditions], share of the documents at the nodes on the feature that go on to the leaf
     leaf_values    : float64[n_leaves]
     leaf_shares    : float64[n_leaves], share of the tree's documents that are in the leaf
+    thresholds     : float64[n_nodes], of the trees
+    bound_offsets  : int64[n_nodes + 1], the further bounds of a node are bounds[bound_offsets[i]:bound_offsets[i + 1]]:
+                     a number goes left when an even number of its threshold and these is below it
+    bounds         : float64[...]
+    first_clauses  : int64[n_conditions], the first clause of each, -1 for none
+    clause_nodes   : int64[n_clauses], the node of several bounds, ~node where the leaf is on its right side
+    next_clauses   : int64[n_clauses], the next clause of the same condition, -1 at the end
     """
 
     offsets: Int64Array
@@ -61,6 +70,12 @@ class Paths(NamedTuple):
     fractions: Float64Array
     leaf_values: Float64Array
     leaf_shares: Float64Array
+    thresholds: Float64Array
+    bound_offsets: Int64Array
+    bounds: Float64Array
+    first_clauses: Int64Array
+    clause_nodes: Int64Array
+    next_clauses: Int64Array
 
 
 class Quadrature(NamedTuple):
@@ -118,7 +133,7 @@ def find_parents(trees: Trees, tree: int, parents: Int64Array, documents: Float6
 
 @inner_kernel
 def narrow_condition(
-    paths: Paths, condition: int, is_new: bool, trees: Trees, node: int, goes_left: bool, fraction: float
+    paths: Paths, condition: int, is_new: bool, trees: Trees, node: int, goes_left: bool, fraction: float, clause: int
 ) -> None:
     """Narrow a condition to the side of a node that its leaf is on.
 
@@ -127,6 +142,7 @@ def narrow_condition(
     trees     : Trees, in      node : int64, counted over all trees
     goes_left : bool, the leaf is on the left side
     fraction  : float64, share of the node's documents on that side
+    clause    : int64, the next clause that is free, for a node of several bounds
     """
     if is_new:
         paths.features[condition] = trees.split_columns[node]
@@ -134,8 +150,13 @@ def narrow_condition(
         paths.highs[condition] = np.inf
         paths.missing_inside[condition] = True
         paths.fractions[condition] = 1.0
+        paths.first_clauses[condition] = -1
     threshold = trees.thresholds[node]
-    if goes_left:
+    if paths.bound_offsets[node] < paths.bound_offsets[node + 1]:
+        paths.clause_nodes[clause] = node if goes_left else ~node
+        paths.next_clauses[clause] = paths.first_clauses[condition]
+        paths.first_clauses[condition] = clause
+    elif goes_left:
         paths.highs[condition] = min(paths.highs[condition], threshold)
     else:
         paths.lows[condition] = max(paths.lows[condition], threshold)
@@ -145,8 +166,8 @@ def narrow_condition(
 
 
 @kernel
-def list_conditions(trees: Trees, writes: bool, latest: Int64Array, paths: Paths) -> None:
-    """Write the path to each leaf as conditions, one per feature.
+def list_conditions(trees: Trees, writes: bool, latest: Int64Array, paths: Paths) -> int:
+    """Write the path to each leaf as conditions, one per feature; return the number of clauses.
 
     trees  : Trees, in
     writes : bool, False writes only paths.offsets, to learn how large the other arrays must be
@@ -156,7 +177,7 @@ def list_conditions(trees: Trees, writes: bool, latest: Int64Array, paths: Paths
     Equation: fraction = product over the nodes on the feature of documents(child) / documents(node), 1/2 where the node
     has no documents. Parallel: one call for all trees. Cost: O(sum of the depths of the leaves).
     """
-    n_conditions = 0
+    n_conditions, n_clauses = 0, 0
     paths.offsets[0] = 0
     for tree in range(len(trees.node_offsets) - 1):
         first = trees.node_offsets[tree]
@@ -180,12 +201,37 @@ def list_conditions(trees: Trees, writes: bool, latest: Int64Array, paths: Paths
                     latest[feature] = n_conditions
                     n_conditions += 1
                 if writes:
-                    narrow_condition(paths, latest[feature], is_new, trees, first + node, goes_left, fraction)
+                    place = latest[feature]
+                    narrow_condition(paths, place, is_new, trees, first + node, goes_left, fraction, n_clauses)
+                n_clauses += paths.bound_offsets[first + node] < paths.bound_offsets[first + node + 1]
                 documents_here = documents[node]
                 here = node
             paths.offsets[first + tree + leaf + 1] = n_conditions
             if writes:
                 paths.leaf_shares[first + tree + leaf] = share
+    return n_clauses
+
+
+@inner_kernel
+def clear_outside(paths: Paths, first_clause: int, cells: Float64Array, inside: Float64Array) -> None:
+    """Clear where numbers do not meet the clauses of a condition.
+
+    paths  : Paths, in      first_clause : int64, the first clause
+    cells  : float64[BLOCK_ROWS], values of the feature, in
+    inside : float64[BLOCK_ROWS], 1 where the rest of the condition is met, else 0, in and out
+    """
+    clause = first_clause
+    while clause >= 0:
+        side = paths.clause_nodes[clause]
+        node = side if side >= 0 else ~side
+        bounds = paths.bounds[paths.bound_offsets[node] : paths.bound_offsets[node + 1]]
+        for r in range(BLOCK_ROWS):
+            x = cells[r]
+            if not np.isnan(x) and inside[r] > 0.0:
+                n_below = np.searchsorted(bounds, x) + 1 if x > paths.thresholds[node] else 0
+                if (n_below % 2 == 0) != (side >= 0):
+                    inside[r] = 0.0
+        clause = paths.next_clauses[clause]
 
 
 @inner_kernel
@@ -220,6 +266,8 @@ def add_contributions(
                 else:
                     inside[j, r] = 1.0 if (x > low or open_below) and x <= high else 0.0
                 integrals[j, r] = 0.0
+            if paths.first_clauses[begin + j] >= 0:
+                clear_outside(paths, paths.first_clauses[begin + j], feature_cells, inside[j])
         for q in range(quadrature.offsets[size], quadrature.offsets[size + 1]):
             t = points[q]
             for r in range(BLOCK_ROWS):
