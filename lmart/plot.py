@@ -294,7 +294,7 @@ def _places(drawn: Tree) -> dict[tuple[str, int], tuple[float, int]]:
 def _condition(model: Model, drawn: Tree, node: int) -> str:
     column = int(drawn.split_columns[node])
     name = model.ensemble.feature_name(column)
-    if (left := left_values(model.ensemble, column, float(drawn.thresholds[node]))) is not None:
+    if (left := left_values(model.ensemble, column, node_bounds(drawn, node))) is not None:
         return left.text(name)
     bounds = [shortest(float(f"{bound:.{DIGITS}g}")) for bound in node_bounds(drawn, node)]
     return f"{name} <= {bounds[0]}" + (" ..." if len(bounds) > 1 else "")

@@ -16,7 +16,7 @@ from lmart.errors import ArrayError, quote
 
 NO_WORDS = ("", "na", "null")  # of fields without a value, in small letters
 MISSING = frozenset({*NO_WORDS, "nan"})
-_NO_VALUE = 0.5  # what rows hold of a text that is no value of a category
+NO_VALUE = 0.5  # what rows hold of a text that is no value of a category
 
 
 class CategoryTexts:
@@ -115,11 +115,13 @@ class Categories:
         places = {value: place for place, value in enumerate(self.values)}
         return np.array([places.get(text, -1) for text in texts], np.float64)
 
-    def split(self, threshold: float) -> tuple[list[int] | list[str], list[int] | list[str], bool]:
-        """Return the values that go left at a threshold, those that go right, and whether unseen ones go left."""
-        n_left = int(np.searchsorted(self.numbers, threshold, "right"))
-        left, right = self.values[:n_left], self.values[n_left:]
-        return list(left), list(right), self.unseen_number <= threshold  # type: ignore[return-value]
+    def split(self, bounds: Sequence[float]) -> tuple[BoolArray, bool]:
+        """Return which values go left at a node, bool[n_values], and whether unseen ones do.
+
+        bounds : its threshold and further bounds, ascending
+        """
+        goes_left = np.searchsorted(np.array(bounds), np.append(self.numbers, self.unseen_number)) % 2 == 0
+        return goes_left[:-1], bool(goes_left[-1])
 
 
 def as_numbers(texts: Sequence[str]) -> Float64Array | None:
@@ -135,7 +137,7 @@ def _number_in(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return _NO_VALUE
+        return NO_VALUE
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +188,7 @@ def placed_rows(
     for column, listed in texts.items():
         feature = int(column_map[column])
         if feature in by_feature:
-            tables[column] = np.append(by_feature[feature].places_of(listed), _NO_VALUE)
+            tables[column] = np.append(by_feature[feature].places_of(listed), NO_VALUE)
         elif feature >= 0:
             what = f"feature {quote(name_of(feature))} holds texts, but is no category of the model"
             raise ArrayError(f"{what}; give the numbers that the model was trained on")

@@ -239,7 +239,7 @@ def tree_to_json(ensemble: Ensemble, number: int) -> dict[str, Any]:
         k = step.number
         if step.kind == "if":
             column, bounds = int(tree.split_columns[k]), node_bounds(tree, k)
-            left_set = left_values(ensemble, column, bounds[0])
+            left_set = left_values(ensemble, column, bounds)
             node = {
                 "node": k,
                 "depth": step.depth,
@@ -282,12 +282,15 @@ class LeftSet(NamedTuple):
         return f"{name}{' not' * (self.unseen == 'left')} in {{{', '.join(texts)}}}"
 
 
-def left_values(ensemble: Ensemble, column: int, threshold: float) -> LeftSet | None:
-    """Return the values of a category that go left at a threshold; None for a feature that is none."""
+def left_values(ensemble: Ensemble, column: int, bounds: Sequence[float]) -> LeftSet | None:
+    """Return the values of a category that go left at a node of these bounds; None for a feature that is none."""
     for of_feature in ensemble.categories:
         if of_feature.column == column:
-            left, right, unseen_left = of_feature.split(threshold)
-            return LeftSet(left, right, "left" if unseen_left else "right")
+            goes_left, unseen_left = of_feature.split(bounds)
+            sides: tuple[list[Any], list[Any]] = [], []
+            for value, is_left in zip(of_feature.values, goes_left.tolist(), strict=True):
+                sides[not is_left].append(value)
+            return LeftSet(*sides, "left" if unseen_left else "right")
     return None
 
 

@@ -32,11 +32,20 @@ def test_missing_values_stay_and_fractions_are_not_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "left", "unseen"),
-    [(-2.5, [], False), (-0.5, [8, 3], False), (0.5, [8, 3], True), (1.0, [8, 3, 5], True)],
+    ("bounds", "left", "unseen"),
+    [
+        ([-2.5], [], False),
+        ([-0.5], [8, 3], False),
+        ([0.5], [8, 3], True),
+        ([1.0], [8, 3, 5], True),
+        ([-1.5, -0.5], [8, 5], True),
+        ([-2.5, -1.5, 0.0], [3], True),
+    ],
 )
-def test_a_threshold_is_a_set(threshold: float, left: list[int], unseen: bool) -> None:
-    assert Categories(0, (8, 3, 5), 2).split(threshold) == (left, [v for v in (8, 3, 5) if v not in left], unseen)
+def test_bounds_are_a_set(bounds: list[float], left: list[int], unseen: bool) -> None:
+    goes_left, unseen_left = Categories(0, (8, 3, 5), 2).split(bounds)
+    assert [value for value, is_left in zip((8, 3, 5), goes_left, strict=True) if is_left] == left
+    assert unseen_left is unseen
 
 
 def test_texts_are_places_in_the_list() -> None:

@@ -180,7 +180,7 @@ def _condition(ensemble: Ensemble, tree: Tree, node: int, room: int | None) -> s
     column = int(tree.split_columns[node])
     name = visible(ensemble.feature_name(column))
     bounds, missing_left = node_bounds(tree, node), bool(tree.missing_left[node])
-    if (left := left_values(ensemble, column, bounds[0])) is not None:
+    if (left := left_values(ensemble, column, bounds)) is not None:
         called = f"feature {name}" if ensemble.feature_names is None else name
         return f"if {left.text(called)}{' or missing' * missing_left}:"
     if ensemble.feature_names is None:  # a bare index would look like a number, and is not to be shortened

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,6 +23,13 @@ class ValueSets(NamedTuple):
 
     ensemble: Ensemble
     changed: int
+
+
+class _Split(NamedTuple):
+    """The feature of a node, and its threshold and further bounds."""
+
+    column: int
+    bounds: tuple[float, ...]
 
 
 class _SetOfNode(NamedTuple):
@@ -48,25 +55,24 @@ def with_value_sets(ensemble: Ensemble, tool: str, edges_of: EdgesOf, missing_wi
             raise ModelError(f"category {name} has the value {lowest}, and {tool} knows none below 0")
     if not by_column:
         return ValueSets(ensemble, 0)
-    sets: dict[tuple[int, float], _SetOfNode] = {}
+    known: dict[_Split, _SetOfNode] = {}
     for tree in ensemble.trees:
-        for column, threshold in zip(tree.split_columns.tolist(), tree.thresholds.tolist(), strict=True):
-            if column in by_column and (column, threshold) not in sets:
-                sets[column, threshold] = _set_of_node(by_column[column], threshold, edges_of)
-    written = [_with_sets(tree, sets, missing_with_unseen) for tree in ensemble.trees]
+        for split in _splits(tree):
+            if split.column in by_column and split not in known:
+                known[split] = _set_of_node(by_column[split.column], split.bounds, edges_of)
+    written = [_with_sets(tree, known, missing_with_unseen) for tree in ensemble.trees]
     trees = tuple(tree for tree, _ in written)
     return ValueSets(replace(ensemble, trees=trees, categories=()), sum(changed for _, changed in written))
 
 
-def _with_sets(
-    tree: Tree, known: Mapping[tuple[int, float], _SetOfNode], missing_with_unseen: bool
-) -> tuple[Tree, int]:
+def _with_sets(tree: Tree, known: Mapping[_Split, _SetOfNode], missing_with_unseen: bool) -> tuple[Tree, int]:
     """Return a tree with the sets of its nodes, and of how many of them the side of missing values changed."""
     thresholds, missing_left = tree.thresholds.copy(), tree.missing_left.copy()
     left, right = tree.left.copy(), tree.right.copy()
     further, changed = [np.zeros(0)] * len(thresholds), 0
-    for node, key in enumerate(zip(tree.split_columns.tolist(), tree.thresholds.tolist(), strict=True)):
-        if (of_node := known.get(key)) is None:
+    for node, split in enumerate(_splits(tree)):
+        if (of_node := known.get(split)) is None:
+            further[node] = np.array(split.bounds[1:])
             continue
         if not of_node.unseen_left:
             left[node], right[node], missing_left[node] = right[node], left[node], not missing_left[node]
@@ -78,10 +84,17 @@ def _with_sets(
     return (replace(made, bound_offsets=offsets, bounds=bounds) if len(bounds) else made), changed
 
 
-def _set_of_node(categories: Categories, threshold: float, edges_of: EdgesOf) -> _SetOfNode:
+def _splits(tree: Tree) -> Iterator[_Split]:
+    """Yield what each node of a tree tests."""
+    offsets = [0] * (len(tree.thresholds) + 1) if tree.bound_offsets is None else tree.bound_offsets.tolist()
+    bounds = [] if tree.bounds is None else tree.bounds.tolist()
+    nodes = zip(tree.split_columns.tolist(), tree.thresholds.tolist(), offsets, offsets[1:], strict=False)
+    for column, threshold, first, last in nodes:
+        yield _Split(column, (threshold, *bounds[first:last]))
+
+
+def _set_of_node(categories: Categories, bounds: Sequence[float], edges_of: EdgesOf) -> _SetOfNode:
     """Return the set of the values that go to the other side than unseen ones."""
-    n_left = int(np.searchsorted(categories.numbers, threshold, "right"))
-    unseen_left = categories.unseen_number <= threshold
-    side = slice(n_left, None) if unseen_left else slice(n_left)
-    members = np.sort(categories.held[side]).astype(np.int64)
+    goes_left, unseen_left = categories.split(bounds)
+    members = np.sort(categories.held[goes_left != unseen_left]).astype(np.int64)
     return _SetOfNode(edges_of(members) if len(members) else np.array([LARGEST_NUMBER]), unseen_left)

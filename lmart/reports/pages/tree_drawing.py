@@ -65,7 +65,7 @@ def _branch(drawing: _Drawing, child: int, way: str, depth: int) -> str:
     name = drawing.ensemble.feature_name(int(tree.split_columns[child]))
     rounded = [float(f"{bound:.{DIGITS}g}") for bound in bounds[:MOST_BOUNDS]]
     condition = ranges_text(name, rounded) + (" or ..." if len(bounds) > MOST_BOUNDS else "")
-    if (left := left_values(drawing.ensemble, int(tree.split_columns[child]), bounds[0])) is not None:
+    if (left := left_values(drawing.ensemble, int(tree.split_columns[child]), bounds)) is not None:
         condition = left.text(name)
     remark = [] if drawing.documents is None else [counted(drawing.documents[child], "document")]
     remark += [] if tree.split_gains is None else [f"gain {float(tree.split_gains[child]):.4g}"]

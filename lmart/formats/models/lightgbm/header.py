@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -164,27 +163,3 @@ def gain_of(head: Header, rest: Sequence[bytes]) -> str | None:
         return str(Gain.parse(text).simplest())
     except LmartError:
         return None
-
-
-def check_pandas(rest: Sequence[bytes], path: str) -> None:
-    """Refuse categorical splits on numbers that stand for other values, which only a DataFrame of pandas shows."""
-    for number, line in enumerate(reversed(rest)):
-        if line.startswith(b"pandas_categorical:"):
-            try:
-                listed = json.loads(line.partition(b":")[2])
-            except (ValueError, RecursionError):
-                listed = None
-            check_categories(listed, path)
-        if number > 10:
-            return
-
-
-def check_categories(listed: object, path: str) -> None:
-    """Refuse categories of pandas that are not the whole numbers from 0 up themselves."""
-    for categories in listed if isinstance(listed, list) else ():
-        if not isinstance(categories, list) or categories != list(range(len(categories))):
-            raise ModelError(
-                "the model splits on categories of a DataFrame (pandas_categorical), for which its file has codes;"
-                " train it on the codes, or, if your data holds the codes, set pandas_categorical to null",
-                path,
-            )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import TypeGuard, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from lmart.array_types import Int32Array, Int64Array
 from lmart.errors import ModelError, counted
 from lmart.formats.format_records import WrittenModel
+from lmart.formats.models.coded_categories import on_numbers
 from lmart.formats.models.json_text import json_start, parse_json, shown
 from lmart.formats.models.lightgbm.conditions import (
     CATEGORICAL,
@@ -27,13 +29,13 @@ from lmart.formats.models.lightgbm.conditions import (
     set_members,
 )
 from lmart.formats.models.lightgbm.header import (
-    check_categories,
     check_objective,
     check_outputs,
     check_version,
     facts,
     linear_refusal,
 )
+from lmart.formats.models.lightgbm.pandas_categories import read_categories
 from lmart.formats.models.lightgbm.writing import WrittenTree, column_ranges, column_uses, prepare
 from lmart.formats.models.nodes import (
     LARGEST_NUMBER,
@@ -76,11 +78,13 @@ def read(content: bytes, path: str) -> Ensemble:
         nodes.add_tree(number, tree)
     if not trees:
         raise ModelError("the model has no tree", path)
-    if nodes.edges:
-        check_categories(document.get("pandas_categorical"), path)
     used, names = nodes.split_columns, _names(document, path)
     features = list_features(len(names), names, used, "Column_", path)
     flat = nodes.lay_out(features.columns(used))
+    of_sets = np.array(nodes.columns, np.int64)[list(nodes.edges)]
+    listed = document.get("pandas_categorical")
+    categories = read_categories(listed, _category_columns(document, names, listed), of_sets, features, path)
+    flat = on_numbers(flat, categories)
     gains = nodes.split_gains
     return Ensemble(
         build_trees(
@@ -94,7 +98,26 @@ def read(content: bytes, path: str) -> Ensemble:
         features.feature_names,
         settings=settings,
         average=average,
+        categories=categories,
     )
+
+
+def _category_columns(document: JsonObject, names: Sequence[str], listed: object) -> list[int]:
+    """Return the columns that are categories: those whose values `feature_infos` lists.
+
+    listed : the categories of a DataFrame; where it has more of them, columns of one value, which have no entry there,
+             are categories too if that fits
+    """
+    infos = document.get("feature_infos")
+    by_name = infos if isinstance(infos, dict) else {}
+    found = [
+        column
+        for column, name in enumerate(names)
+        if isinstance(by_name.get(name), dict) and by_name[name].get("values")
+    ]
+    others = [column for column, name in enumerate(names) if name not in by_name]
+    fits = isinstance(listed, list) and len(found) + len(others) == len(listed)
+    return sorted([*found, *others]) if fits else found
 
 
 def _read_head(document: JsonObject, path: str) -> tuple[dict[str, object], bool]:

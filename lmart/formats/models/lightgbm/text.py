@@ -11,6 +11,7 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt32Array
 from lmart.errors import ModelError, counted, quote
 from lmart.formats.format_records import WrittenModel
+from lmart.formats.models.coded_categories import on_numbers
 from lmart.formats.models.lightgbm.conditions import (
     CATEGORICAL,
     range_edges,
@@ -22,11 +23,15 @@ from lmart.formats.models.lightgbm.conditions import (
 from lmart.formats.models.lightgbm.header import (
     Header,
     check_header,
-    check_pandas,
     facts,
     gain_of,
     linear_refusal,
     read_names,
+)
+from lmart.formats.models.lightgbm.pandas_categories import (
+    columns_in_text,
+    listed_in_text,
+    read_categories,
 )
 from lmart.formats.models.lightgbm.writing import WrittenEnsemble, WrittenTree, column_ranges, column_uses, prepare
 from lmart.formats.models.nodes import build_trees, counts_to_offsets, list_features
@@ -93,12 +98,14 @@ def read(content: bytes, path: str) -> Ensemble:
         raise ModelError("the model has no tree; the file was cut, copy it again", path)
     _check_whole(head, blocks, lines, rest, path)
     parts = [_read_tree(number, block, path) for number, block in enumerate(blocks, 1)]
-    if any(part.categorical for part in parts):
-        check_pandas(lines[rest:], path)
     names = read_names(head, lines[rest:], path)
     used = np.concatenate([part.split_feature for part in parts])
     features = list_features(len(names), names, used, "Column_", path)
     flat = _lay_out(parts, features.columns(used), path)
+    of_sets = np.concatenate([part.split_feature[list(part.categorical)] for part in parts])
+    columns = columns_in_text(head.text("feature_infos") or "", lines[rest:])
+    categories = read_categories(listed_in_text(lines[rest:]), columns, of_sets, features, path)
+    flat = on_numbers(flat, categories)
     gains = [part.split_gain for part in parts if part.split_gain is not None]
     counts = [part.leaf_count for part in parts if part.leaf_count is not None]
     trees = build_trees(
@@ -115,6 +122,7 @@ def read(content: bytes, path: str) -> Ensemble:
         gain=gain_of(head, lines[rest:]),
         settings=facts(head.text("version"), head.text("objective")),
         average="average_output" in head.found,
+        categories=categories,
     )
 
 

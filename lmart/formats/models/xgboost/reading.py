@@ -14,10 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from lmart.data.categories import Categories
 from lmart.decimals import is_decimal
 from lmart.errors import ModelError
+from lmart.formats.models.coded_categories import category_of_codes, on_numbers
 from lmart.formats.models.json_text import shown
-from lmart.formats.models.nodes import build_trees, category_ranges, counts_to_offsets, list_features, set_edges
+from lmart.formats.models.nodes import (
+    Features,
+    build_trees,
+    category_ranges,
+    counts_to_offsets,
+    list_features,
+    set_edges,
+)
 from lmart.formats.models.thresholds import of_less32
 from lmart.scoring.ensemble import Ensemble, FlatTrees
 
@@ -145,21 +154,46 @@ def _read_sets(model: Document, number: int) -> dict[int, Int64Array]:
     }
 
 
-def _check_encoding(model: Document) -> None:
-    """Refuse categorical splits on numbers that stand for other values, which only a DataFrame shows."""
+def _read_categories(model: Document, features: Features) -> tuple[Categories, ...]:
+    """Return the features whose values are codes in the trees, as of a DataFrame; none where codes are the values."""
     listed = part_of(model.model, "cats").get("enc")
-    for encoding in listed if isinstance(listed, list) else ():
+    found = []
+    for column, encoding in enumerate(listed if isinstance(listed, list) else ()):
         values = encoding.get("values") if isinstance(encoding, dict) else None
         if values is None or length(values) == 0:
             continue
-        if length(values) < 0:
+        offsets = encoding.get("offsets")
+        codes = _texts(values, offsets) if offsets is not None else number_array(values)
+        if codes is None:
             model.refuse("'cats' is of a wrong kind; the model is damaged")
-        same = [int(v) if isinstance(v, (int, np.integer)) else -1 for v in values] == list(range(len(values)))
-        if not same or encoding.get("offsets") is not None:
+        if isinstance(codes, np.ndarray):
+            codes = codes.tolist()
+        elif not all(map(str.isascii, codes)):
             model.refuse(
-                "the model splits on categories of a DataFrame, for which its file has codes ('cats'); train it on the"
-                " codes, or, if your data holds the codes, save the model as .json and remove 'cats' there"
+                "the model splits on categories of a DataFrame ('cats') with texts beyond ASCII, of which XGBoost cuts"
+                " off the end (seen in 3.2); train it on whole numbers"
             )
+        if codes == list(range(len(codes))) or column not in features.feature_ids:
+            continue
+        category = category_of_codes(int(features.columns(np.array([column]))[0]), codes)
+        if category is None:
+            model.refuse(
+                f"the model splits on categories of a DataFrame ('cats'), one of which has {shown(codes)}, not just"
+                " texts or whole numbers, each once; train it on whole numbers"
+            )
+        found.append(category)
+    return tuple(found)
+
+
+def _texts(values: object, offsets: object) -> list[str] | None:
+    """Return texts that stand end to end as bytes; None when they are none."""
+    letters, starts = number_array(values), number_array(offsets)
+    if letters is None or starts is None or letters.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
+        return None
+    content, bounds = letters.astype(np.uint8).tobytes(), starts.tolist()
+    if bounds[:1] != [0] or bounds[-1:] != [len(content)] or bounds != sorted(bounds):
+        return None
+    return [content[first:last].decode(errors="replace") for first, last in itertools.pairwise(bounds)]
 
 
 class _Arrays(NamedTuple):
@@ -220,6 +254,8 @@ def read_document(document: object, path: str) -> Ensemble:
         bound_offsets,
         bounds,
     )
+    categories = _read_categories(model, features) if arrays.categorical[is_split].any() else ()
+    flat = on_numbers(flat, categories)
     return Ensemble(
         build_trees(
             flat,
@@ -235,6 +271,7 @@ def read_document(document: object, path: str) -> Ensemble:
         _gain(model, objective),
         _facts(model, objective),
         sums="float32",
+        categories=categories,
         remarks=_remarks(model),
     )
 
@@ -430,8 +467,6 @@ def _leaf_values(model: Document, arrays: _Arrays, is_leaf: BoolArray, owner: In
 def _category_edges(model: Document, arrays: _Arrays, is_split: BoolArray) -> dict[int, Float64Array]:
     """Return where the tests of categorical splits change sides, by place among all splits."""
     nodes = np.flatnonzero(is_split & arrays.categorical)
-    if len(nodes):
-        _check_encoding(model)
     place = np.cumsum(is_split) - 1
     edges: dict[int, Float64Array] = {}
     sets: dict[int, Int64Array] = {}

@@ -289,7 +289,8 @@ def test_more_refusals() -> None:
     assert "cat_boundaries" in refusal(read, model.replace("=0 1\n", "=0 2000000000\n"))
     assert "has set 1 of 1" in refusal(read, model.replace("threshold=0\n", "threshold=1\n"))
     assert "beyond 32 bits" in refusal(read, model.replace("=25", "=4294967296"))
-    assert "pandas_categorical" in refusal(read, model + '\npandas_categorical:[["a", "b"]]\n')
+    assert "lists 2 where" in refusal(read, model + '\npandas_categorical:[["a", "b"], ["c"]]\n')
+    assert "not just texts or whole numbers" in refusal(read, model + "\npandas_categorical:[[1.5]]\n")
     assert read((model + "\npandas_categorical:[[0, 1, 2]]\n").encode(), "file").n_features == 2
 
 

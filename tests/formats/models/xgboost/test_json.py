@@ -291,8 +291,13 @@ def test_refused_models() -> None:
     coded = document(
         tree(split_type=[1, 0, 0], categories=[0], categories_nodes=[0], categories_segments=[0], categories_sizes=[1])
     )
-    coded["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"values": [5, 7]}]}
-    assert "categories of a DataFrame" in words(coded)
+    encoding: dict[str, Any]
+    for encoding in ({"values": [5, 5]}, {"values": [1.5]}):
+        coded["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"values": []}, encoding]}
+        assert "categories of a DataFrame" in words(coded)
+    for encoding in ({"values": [97], "offsets": [0, 2]}, {"values": {"a": 1}}):
+        coded["learner"]["gradient_booster"]["model"]["cats"] = {"enc": [{"values": []}, encoding]}
+        assert "'cats' is of a wrong kind" in words(coded)
 
 
 @pytest.mark.parametrize("form", FORMATS)
