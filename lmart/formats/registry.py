@@ -110,6 +110,7 @@ _MODELS = (
         **_functions("onnx", is_read=False),
         package="onnx",
         title="ONNX",
+        has_sets=True,
         is_float32=True,
         is_ordered=False,
     ),

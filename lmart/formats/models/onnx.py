@@ -1,11 +1,15 @@
 """A model as ONNX: one TreeEnsembleRegressor of the operator set ai.onnx.ml 1, through the package onnx; written only.
 
 Input 'features' is float32[n, n_features], in the order of feature_ids in the metadata; output 'scores' float32[n, 1].
+A LabelEncoder numbers each category that trees split on; the texts of one are an input with its name, string[n, 1].
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float32Array, Int32Array, Int64Array
-from lmart.errors import ModelError, load_package
+from lmart.data.categories import MISSING, Categories
+from lmart.decimals import shortest
+from lmart.errors import ModelError, load_package, quote
 from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.nodes import trees_of_leaves
 from lmart.formats.models.targets import (
@@ -28,6 +34,7 @@ from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
 IR_VERSION = 7  # of 2020, which all runtimes in use can read
 ML_OPERATORS = 1
+ML_OPERATORS_OF_CATEGORIES = 2
 OPERATORS = 12
 
 
@@ -36,21 +43,29 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
     Thresholds are rounded down to float32, so that rows of float32 numbers come to the same leaves (x <= threshold in
     float32); leaf values are rounded to float32, and runtimes add them as float32 in an order of their own. ModelError
-    when the package onnx is missing.
+    when the package onnx is missing, or a category has a value that float32 cannot hold.
     """
     onnx = load_package("onnx", "ONNX", ModelError)
     plain = as_plain_sum(ensemble)
     flat = flatten(plain.trees or (one_leaf(0.0),))
+    used = set(flat.split_columns.tolist())
+    numbering = _Numbering(onnx, ensemble, [each for each in ensemble.categories if each.column in used])
+    flat = replace(flat, split_columns=numbering.columns[flat.split_columns])
     leaves = leaves_in_float32(flat, "ONNX")
     thresholds = round_down32(flat.thresholds)
-    node = onnx.NodeProto(op_type="TreeEnsembleRegressor", domain="ai.onnx.ml", input=["features"], output=["scores"])
+    node = onnx.NodeProto(
+        op_type="TreeEnsembleRegressor", domain="ai.onnx.ml", input=[numbering.output], output=["scores"]
+    )
     _set_attributes(onnx, node, _node_attributes(flat, thresholds, leaves))
     helper, kind = onnx.helper, onnx.TensorProto.FLOAT
-    features = helper.make_tensor_value_info("features", kind, ["documents", ensemble.n_features])
+    inputs = [helper.make_tensor_value_info("features", kind, ["documents", ensemble.n_features])]
+    inputs += [
+        helper.make_tensor_value_info(name, onnx.TensorProto.STRING, ["documents", 1]) for name in numbering.inputs
+    ]
     scores = helper.make_tensor_value_info("scores", kind, ["documents", 1])
     model = helper.make_model(
-        helper.make_graph([node], "lmart", [features], [scores]),
-        opset_imports=[helper.make_opsetid("", OPERATORS), helper.make_opsetid("ai.onnx.ml", ML_OPERATORS)],
+        helper.make_graph([*numbering.nodes, node], "lmart", inputs, [scores], numbering.constants),
+        opset_imports=[helper.make_opsetid("", OPERATORS), helper.make_opsetid("ai.onnx.ml", numbering.operators)],
         producer_name="lmart",
         ir_version=IR_VERSION,
     )
@@ -58,13 +73,86 @@ def write(ensemble: Ensemble) -> WrittenModel:
     if ensemble.feature_names is not None:
         said["feature_names"] = json.dumps(list(ensemble.feature_names))
     helper.set_model_props(model, said)
-    notes = threshold_notes(flat.thresholds, thresholds, "ONNX")
+    on_cells = flat.split_columns < ensemble.n_features  # others are on whole numbers
+    notes = threshold_notes(flat.thresholds[on_cells], thresholds[on_cells], "ONNX")
     notes += score_notes(ensemble, flat, leaves.astype(np.float64), "float32", "ONNX", ordered=False)
+    notes += numbering.notes
     return WrittenModel(model.SerializeToString(deterministic=True), tuple(notes))
 
 
+class _Numbering:
+    """The nodes that put the numbers of categories beside the features, for trees to split on.
+
+    columns   : int32[n_features], where trees find each feature
+    output    : what trees split on: 'features' without categories
+    inputs    : names of the inputs of texts
+    """
+
+    def __init__(self, onnx: ModuleType, ensemble: Ensemble, categories: Sequence[Categories]) -> None:
+        self._onnx = onnx
+        self.columns: Int32Array = np.arange(ensemble.n_features, dtype=np.int32)
+        self.output = "numbered" if categories else "features"
+        self.operators = ML_OPERATORS_OF_CATEGORIES if categories else ML_OPERATORS
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[str] = []
+        self.notes: list[str] = []
+        for place, each in enumerate(categories):
+            self.columns[each.column] = ensemble.n_features + place
+            if each.of_texts:
+                self._number_texts(each, ensemble.feature_name(each.column), place)
+            else:
+                self._number_values(each, ensemble.feature_name(each.column), place)
+        if categories:
+            numbers = [f"number {place}" for place in range(len(categories))]
+            self._add("Concat", ["features", *numbers], self.output, {"axis": 1})
+
+    def _add(
+        self, kind: str, inputs: Sequence[str], output: str, attributes: dict[str, object], ml: bool = False
+    ) -> None:
+        domain = {"domain": "ai.onnx.ml"} if ml else {}
+        node = self._onnx.NodeProto(op_type=kind, input=inputs, output=[output], **domain)
+        _set_attributes(self._onnx, node, attributes)
+        self.nodes.append(node)
+
+    def _number_texts(self, category: Categories, name: str, place: int) -> None:
+        """Add nodes that number the texts of an input; those that say that there is none are missing."""
+        while name in (*self.inputs, "features", "scores", self.output):
+            name += "_"
+        self.inputs.append(name)
+        words = sorted({"".join(letters) for word in MISSING for letters in product(*((c, c.upper()) for c in word))})
+        texts = [*map(str, category.values), *(word for word in words if word not in category.values)]
+        numbers = np.full(len(texts), np.nan, np.float32)
+        numbers[: len(category.values)] = category.numbers
+        keys = {"keys_strings": texts, "values_floats": numbers, "default_float": category.unseen_number}
+        self._add("LabelEncoder", [name], f"number {place}", keys, ml=True)
+        self.notes.append(
+            f"the texts of category {quote(name)} are an input of that name, string[documents, 1]; its column of "
+            "'features' does not count"
+        )
+
+    def _number_values(self, category: Categories, name: str, place: int) -> None:
+        """Add nodes that number the values of a column; nan stays."""
+        held, numbers = category.by_value
+        finer = held[held.astype(np.float32) != held]
+        if len(finer):
+            what = f"category {quote(name)} has the value {shortest(float(finer[0]))}, which float32 does not hold"
+            raise ModelError(f"{what}, and ONNX has its features as float32; number its values anew")
+        own = f"value {place}"
+        column = self._onnx.numpy_helper.from_array(np.array([category.column], np.int64), f"column {place}")
+        self.constants.append(column)
+        keys = {"keys_floats": held.astype(np.float32), "values_floats": numbers.astype(np.float32)}
+        self._add("Gather", ["features", column.name], own, {"axis": 1})
+        self._add("LabelEncoder", [own], f"any {own}", {**keys, "default_float": category.unseen_number}, ml=True)
+        self._add("IsNaN", [own], f"no {own}", {})
+        self._add("Where", [f"no {own}", own, f"any {own}"], f"number {place}", {})
+
+
 def _set_attributes(onnx: ModuleType, node: Any, attributes: dict[str, object]) -> None:
-    """Add attributes to a node: a number, a text, a list of texts, or an array of floats or integers."""
+    """Add attributes to a node: a number, a text, a list of texts, or an array of floats or integers.
+
+    A list may hold texts, or the bytes that spell them.
+    """
     kinds = onnx.AttributeProto
     for name, values in attributes.items():
         attribute = node.attribute.add()
@@ -73,9 +161,11 @@ def _set_attributes(onnx: ModuleType, node: Any, attributes: dict[str, object]) 
             attribute.type, attribute.s = kinds.STRING, values
         elif isinstance(values, int):
             attribute.type, attribute.i = kinds.INT, values
+        elif isinstance(values, float):
+            attribute.type, attribute.f = kinds.FLOAT, values
         elif isinstance(values, list):
             attribute.type = kinds.STRINGS
-            attribute.strings.extend(values)
+            attribute.strings.extend(text.encode() if isinstance(text, str) else text for text in values)
         else:
             assert isinstance(values, np.ndarray)
             is_float = values.dtype == np.float32
