@@ -6,18 +6,19 @@ but by those of the other folds of queries: so trees cannot learn the labels of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
-from lmart.data.categories import Categories, as_numbers, cells_of, placed_rows
-from lmart.data.dataset import RankingDataset, Rows, SparseRows, Unbinned, pieces, query_ranges
+from lmart.binning.edges import BinEdges
+from lmart.data.categories import NO_VALUE, Categories, as_numbers, cells_of, placed_rows
+from lmart.data.dataset import Features, RankingDataset, Rows, SparseRows, Unbinned, pieces, query_ranges
 from lmart.decimals import shortest
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, counted, quote
 from lmart.gains import Gain
 from lmart.kernels.exact.bit_mixing import round_key
 from lmart.kernels.ranking.category_effects import UNITS, add_category_slopes
@@ -61,13 +62,41 @@ class NumberedRows:
 
     def between(self, start: int, stop: int) -> SparseRows:
         """Return rows start:stop."""
-        part = self.rows.between(start, stop)
-        values = part.values.copy()
-        row_of = np.repeat(np.arange(start, stop), np.diff(part.offsets))
-        for column, numbers in self.numbers.items():
-            cells = np.flatnonzero(part.columns == column)
-            values[cells] = numbers[row_of[cells]]
-        return SparseRows(part.offsets, part.columns, values)
+        return numbered_part(self.rows.between(start, stop), start, self.numbers)
+
+
+def numbered_part(part: SparseRows, first_row: int, numbers: Mapping[int, Float64Array]) -> SparseRows:
+    """Return rows with numbers in place of what they hold, those of `NumberedRows.numbers` from first_row on."""
+    values = part.values.copy()
+    row_of = np.repeat(np.arange(first_row, first_row + len(part)), np.diff(part.offsets))
+    for column, of_rows in numbers.items():
+        cells = np.flatnonzero(part.columns == column)
+        values[cells] = of_rows[row_of[cells]]
+    return SparseRows(part.offsets, part.columns, values)
+
+
+class PlacedCategory(NamedTuple):
+    """A category, and the numbers of its values by the codes of `codes_of`, those below 0 counting from the end.
+
+    in_folds : float64[FOLDS, n_values + 2], in the training rows of each fold
+    of_model : float64[n_values + 2], as the model numbers them
+    """
+
+    category: Categories
+    in_folds: Float64Array
+    of_model: Float64Array
+
+
+class TrainingColumns(Features, Protocol):
+    """The features of a training set, and the texts that some columns hold; see RankingDataset."""
+
+    @property
+    def source(self) -> str:
+        """What messages call the data."""
+
+    @property
+    def texts(self) -> Mapping[int, tuple[str, ...]]:
+        """By feature that is a category of texts, the texts that its numbers in the rows stand for."""
 
 
 class NumberedCategories(NamedTuple):
@@ -102,8 +131,8 @@ def bin_training_set(
             scores.add_rows(dataset.features, dataset)
         return bin_dataset(dataset, *limits, pool)
     known = [] if scores is None else scores.categories_of(dataset)
-    columns = category_columns(settings, dataset)
-    idle = idle_texts(dataset) if settings.categorical == AUTO else []
+    columns = sorted({*category_columns(settings, dataset), *(of_known.column for of_known in known)})
+    idle = idle_texts(dataset.texts, len(dataset.labels)) if settings.categorical == AUTO else []
     if idle:
         missing = dict.fromkeys(idle, np.full(len(dataset.labels), np.nan))
         dataset = replace(dataset, features=NumberedRows(dataset.features, missing))  # type: ignore[type-var]
@@ -114,21 +143,29 @@ def bin_training_set(
         scores.kept = tuple(int(places[column]) for column in numbered.kept)
         scores.add_rows(rows, dataset, NumberedRows(rows, numbered.of_model) if numbered.of_model else None)
     binned = bin_dataset(replace(dataset, features=rows), *limits, pool)  # type: ignore[type-var]
-    edges = binned.features.edges
-    zero_bins = edges.zero_bins.copy()  # where missing values go that training did not see: with unseen ones
-    by_column = {of_feature.column: of_feature for of_feature in numbered.categories}
+    edges = with_unseen_bins(binned.features.edges, numbered.categories)
+    features, of_model = replace(binned.features, edges=edges), bins_of_model(edges, numbered.of_model)
+    return replace(binned, features=features, categories=numbered.categories, model_bins=of_model)
+
+
+def with_unseen_bins(edges: BinEdges, categories: Sequence[Categories]) -> BinEdges:
+    """Return the bins, where missing values of categories that training did not see go with unseen ones."""
+    zero_bins = edges.zero_bins.copy()
+    by_column = {of_feature.column: of_feature for of_feature in categories}
     for feature, column in enumerate(edges.columns.tolist()):
         if column in by_column:
             unseen = np.array([by_column[column].unseen_number])
             zero_bins[feature] = edges.bins_of(feature, unseen)[0]
-    edges = replace(edges, zero_bins=zero_bins)
-    of_model = {
-        feature: edges.bins_of(feature, numbered.of_model[column])
+    return replace(edges, zero_bins=zero_bins)
+
+
+def bins_of_model(edges: BinEdges, numbers: Mapping[int, Float64Array]) -> dict[int, UInt8Array]:
+    """Return, by feature in bins, the bins of the numbers that the model gives rows, float64[n] by column."""
+    return {
+        feature: edges.bins_of(feature, numbers[column])
         for feature, column in enumerate(edges.columns.tolist())
-        if column in numbered.of_model
+        if column in numbers
     }
-    features = replace(binned.features, edges=edges)
-    return replace(binned, features=features, categories=numbered.categories, model_bins=of_model)
 
 
 def placed_dataset(dataset: RankingDataset, categories: Sequence[Categories]) -> RankingDataset:
@@ -138,7 +175,7 @@ def placed_dataset(dataset: RankingDataset, categories: Sequence[Categories]) ->
     return replace(dataset, features=rows.between(0, dataset.n_documents), texts={})
 
 
-def category_columns(settings: TrainSettings, dataset: Unbinned) -> list[int]:
+def category_columns(settings: TrainSettings, dataset: TrainingColumns) -> list[int]:
     """Return the columns of categories, ascending.
 
     DataError when the data has no feature of a name, or a column holds texts and is no category.
@@ -155,7 +192,7 @@ def category_columns(settings: TrainSettings, dataset: Unbinned) -> list[int]:
     return sorted(found)
 
 
-def refuse_texts(dataset: Unbinned, categories: Collection[int] = ()) -> None:
+def refuse_texts(dataset: TrainingColumns, categories: Collection[int] = ()) -> None:
     """Raise DataError when a column holds texts and is no category."""
     for column in sorted(dataset.texts):
         if column not in categories:
@@ -165,22 +202,34 @@ def refuse_texts(dataset: Unbinned, categories: Collection[int] = ()) -> None:
             )
 
 
-def idle_texts(dataset: Unbinned) -> list[int]:
+def idle_texts(texts: Mapping[int, Sequence[str]], n_documents: int) -> list[int]:
     """Return the columns of texts that mostly stand in one row only, as titles do, so that nothing can be learned."""
-    return [column for column, texts in sorted(dataset.texts.items()) if 2 * len(texts) > len(dataset.labels)]
+    return [column for column, listed in sorted(texts.items()) if 2 * len(listed) > n_documents]
 
 
-def _name_of(dataset: Unbinned, column: int) -> str:
+def _name_of(dataset: TrainingColumns, column: int) -> str:
     names = dataset.feature_names
     return names[column] if names is not None else str(int(dataset.feature_ids[column]))
 
 
-def describe_idle(dataset: Unbinned) -> list[str]:
+def describe_idle(dataset: TrainingColumns, n_documents: int) -> list[str]:
     """Return a line for each column that `idle_texts` finds."""
     return [
         f"{dataset.source}: column {quote(_name_of(dataset, column))} is left out: its values hardly repeat"
-        for column in idle_texts(dataset)
+        for column in idle_texts(dataset.texts, n_documents)
     ]
+
+
+def describe_automatic(dataset: TrainingColumns, n_documents: int) -> list[str]:
+    """Return a line that names the columns that become categories with 'auto', and one for each that does not."""
+    idle = idle_texts(dataset.texts, n_documents)
+    taken = [
+        f"{quote(_name_of(dataset, column))} ({counted(len(texts), 'value')})"
+        for column, texts in sorted(dataset.texts.items())
+        if column not in idle
+    ]
+    what = f"categories: {', '.join(taken)}" if taken else "no column is a category"
+    return [f"{dataset.source}: {what}", *describe_idle(dataset, n_documents)]
 
 
 def number_categories(
@@ -204,7 +253,7 @@ def number_categories(
     of_known = {of_feature.column: of_feature for of_feature in known}
     cells = _cells_of_columns(dataset, columns, absent)
     gains, offsets = gain.scaled(dataset.labels, dataset.query_offsets), dataset.query_offsets
-    folds = _folds(len(offsets) - 1, seed)
+    folds = folds_of_queries(0, len(offsets) - 1, seed)
     row_folds = np.repeat(folds, np.diff(offsets))
     found = NumberedCategories((), {}, {}, [])
     categories = []
@@ -215,22 +264,29 @@ def number_categories(
             what = f"feature {quote(_name_of(dataset, column))} is a category of texts in the model"
             raise DataError(f"{what}, but has numbers; give its texts, in a column of a table", dataset.source)
         if texts is not None and not as_texts and (said := as_numbers(texts)) is not None:
-            cells[column], texts = _looked_up(said, cells[column]), None
-        held, codes, counts = _code_values(cells[column])
+            cells[column], texts = looked_up(np.append(said, 0.0), cells[column]), None
+        held = distinct_values(cells[column])
         if texts is None:
-            _refuse_fractions(held, dataset, column)
-        effects = fit_effects(codes, len(held), gains, offsets, folds, pool)
-        made, order = _in_order(column, held, counts, effects, texts)
-        seen_as = made if before is None else before
-        of_rows = cells[column] if texts is None else _looked_up(seen_as.places_of(texts), cells[column])
+            refuse_fractions(held, dataset, column)
+        else:
+            held = held[held >= 0.0]
+        codes = codes_of(cells[column], held)
+        counts = np.bincount(codes[codes >= 0], minlength=len(held))
+        effects = fit_effects(len(held), LocalSlopes(codes, gains, offsets, folds, pool).sums)
+        placed = place_values(column, held, counts, effects, texts)
+        made = placed.category
         if before is not None and (before.values, before.unseen) != (made.values, made.unseen):
+            of_rows = (
+                cells[column]
+                if texts is None
+                else looked_up(np.append(before.places_of(texts), NO_VALUE), cells[column])
+            )
             categories.append(before)
             found.held_out[column] = before.find(of_rows)[0]
             found.kept.append(column)
             continue
         categories.append(made)
-        of_model = made.find(of_rows)[0]
-        numbers = _numbers_in_folds(made, order, effects)[row_folds, codes]  # -1 takes the nan at the end
+        numbers, of_model = placed.in_folds[row_folds, codes], placed.of_model[codes]
         found.held_out[column] = numbers
         if not np.array_equal(numbers, of_model, equal_nan=True):
             found.of_model[column] = of_model
@@ -240,7 +296,7 @@ def number_categories(
 def _cells_of_columns(dataset: Unbinned, columns: Sequence[int], absent: str) -> dict[int, Float64Array]:
     """Return what the rows hold of each column, float64[n], nan where that is missing."""
     n = len(dataset.labels)
-    cells = {column: np.full(n, 0.0 if absent == "zero" else np.nan) for column in columns}
+    cells = {column: np.full(n, unwritten(absent, column in dataset.texts)) for column in columns}
     column_map = np.arange(len(dataset.feature_ids), dtype=np.int32)
     for start, _, part in pieces(dataset.features, len(dataset.feature_ids)):
         for column in columns:
@@ -250,7 +306,7 @@ def _cells_of_columns(dataset: Unbinned, columns: Sequence[int], absent: str) ->
     return cells
 
 
-def _looked_up(table: Float64Array, cells: Float64Array) -> Float64Array:
+def looked_up(table: Float64Array, cells: Float64Array) -> Float64Array:
     """Return the entry of each number, float64[n]; nan stays."""
     found = cells.copy()
     there = ~np.isnan(cells)
@@ -258,22 +314,33 @@ def _looked_up(table: Float64Array, cells: Float64Array) -> Float64Array:
     return found
 
 
-def _folds(n_queries: int, seed: int) -> UInt8Array:
-    """Return the fold of each query, uint8[n_queries]: it depends on its number and the seed alone."""
+def folds_of_queries(first: int, n_queries: int, seed: int) -> UInt8Array:
+    """Return the folds of queries first, first + 1, ..., uint8[n_queries]: by its number and the seed alone."""
     mixed = np.empty(n_queries, np.uint64)
-    gradient_sampling.mix_each(np.arange(n_queries, dtype=np.int32), np.uint64(round_key(seed, 0)), mixed)
+    numbers = np.arange(first, first + n_queries, dtype=np.int32)
+    gradient_sampling.mix_each(numbers, np.uint64(round_key(seed, 0)), mixed)
     return (mixed % np.uint64(FOLDS)).astype(np.uint8)
 
 
-def _code_values(cells: Float64Array) -> tuple[Float64Array, Int32Array, Int64Array]:
-    """Return the distinct values, ascending, the place of each row's value, -1 if it is missing, and rows by value."""
-    missing = np.isnan(cells)
-    held = np.unique(cells[~missing])
-    codes = np.where(missing, -1, np.searchsorted(held, cells)).astype(np.int32)
-    return held, codes, np.bincount(codes[~missing], minlength=len(held))
+def unwritten(absent: str, of_texts: bool) -> float:
+    """Return what a row holds of a category that it does not name: with 'zero', 0, or a text that is none of them."""
+    return np.nan if absent == "missing" else -1.0 if of_texts else 0.0
 
 
-def _refuse_fractions(held: Float64Array, dataset: Unbinned, column: int) -> None:
+def distinct_values(cells: Float64Array) -> Float64Array:
+    """Return the values that rows hold, each once, ascending."""
+    held: Float64Array = np.unique(cells[~np.isnan(cells)])
+    return held
+
+
+def codes_of(cells: Float64Array, held: Float64Array) -> Int32Array:
+    """Return the place of each row's value among those that are held, ascending, int32[n]; -1: missing, -2: no text."""
+    places = np.searchsorted(held, cells)
+    seen = np.append(held, np.nan)[places] == cells
+    return np.where(seen, places, np.where(np.isnan(cells), -1, -2)).astype(np.int32)
+
+
+def refuse_fractions(held: Float64Array, dataset: TrainingColumns, column: int) -> None:
     """Raise DataError when a value of a category is no whole number."""
     wrong = held[(np.floor(held) != held) | (np.abs(held) > LARGEST)]
     if len(wrong):
@@ -283,18 +350,10 @@ def _refuse_fractions(held: Float64Array, dataset: Unbinned, column: int) -> Non
         raise DataError(f"{what}; categories are whole numbers up to 2^53, or texts", dataset.source)
 
 
-def fit_effects(
-    codes: Int32Array,
-    n_values: int,
-    gains: Float64Array,
-    query_offsets: Int64Array,
-    folds: UInt8Array,
-    pool: WorkerPool,
-) -> Effects:
+def fit_effects(n_values: int, sums_at: Callable[[Float64Array], Int64Array]) -> Effects:
     """Return what each value of a category adds to a score, fitted to the gains of queries.
 
-    codes : int32[n], the value of each row, -1 where it is missing
-    gains : float64[n]      folds : uint8[n_queries]
+    sums_at : returns the sums of `add_category_slopes` over all queries, int64[FOLDS, 3, n_values], at such effects
 
     The cost is the cross entropy of the gains of each query, as that of a linear ranker, plus PRIOR / 2 times the sum
     of squares. Steps divide by sums of p, which no curvature is above, so that they never overshoot. Without the
@@ -303,28 +362,51 @@ def fit_effects(
     """
     effects = np.zeros(n_values)
     for _ in range(STEPS):
-        sums = _sum_slopes(codes, gains, query_offsets, folds, effects, pool).sum(axis=0) / UNITS
+        sums = sums_at(effects).sum(axis=0) / UNITS
         effects += (sums[0] - PRIOR * effects) / (sums[1] + PRIOR)
-    by_fold = _sum_slopes(codes, gains, query_offsets, folds, effects, pool)
+    by_fold = sums_at(effects)
     slopes, curvatures = ((by_fold.sum(axis=0) - by_fold) / UNITS)[:, [0, 2]].swapaxes(0, 1)
     of_others = effects + (slopes - PRIOR * effects) / (curvatures + PRIOR)
     curvature = by_fold[:, 2].sum(axis=0) / UNITS
     return Effects(effects, of_others, (curvature > 0.0) & (curvature < FREQUENT))
 
 
-def _sum_slopes(
-    codes: Int32Array,
-    gains: Float64Array,
-    query_offsets: Int64Array,
-    folds: UInt8Array,
-    effects: Float64Array,
-    pool: WorkerPool,
-) -> Int64Array:
-    """Return the sums of `add_category_slopes` over all queries, int64[FOLDS, 3, n_values]."""
-    own = [np.zeros((FOLDS, 3, len(effects)), np.int64) for _ in range(pool.threads)]
-    calls = [(codes, gains, query_offsets, folds, effects, a, b) for a, b in query_ranges(query_offsets)]
-    pool.run(add_category_slopes, calls, own[: max(1, min(len(own), len(calls)))])
-    return sum(own[1:], own[0])
+class LocalSlopes(NamedTuple):
+    """Rows in memory whose categories are fitted.
+
+    codes : int32[n], as of `codes_of`
+    gains : float64[n]      folds : uint8[n_queries]
+    """
+
+    codes: Int32Array
+    gains: Float64Array
+    query_offsets: Int64Array
+    folds: UInt8Array
+    pool: WorkerPool
+
+    def sums(self, effects: Float64Array) -> Int64Array:
+        """Return the sums of `add_category_slopes` over all queries, int64[FOLDS, 3, n_values]."""
+        codes, gains, offsets, folds, pool = self
+        own = [np.zeros((FOLDS, 3, len(effects)), np.int64) for _ in range(pool.threads)]
+        calls = [(codes, gains, offsets, folds, effects, a, b) for a, b in query_ranges(offsets)]
+        pool.run(add_category_slopes, calls, own[: max(1, min(len(own), len(calls)))])
+        return sum(own[1:], own[0])
+
+
+def place_values(
+    column: int, held: Float64Array, counts: Int64Array, effects: Effects, texts: Sequence[str] | None
+) -> PlacedCategory:
+    """Return a category in the order of its effects, with the numbers of its values.
+
+    held   : float64[n_values], what rows hold, ascending: whole numbers, or places in `texts`
+    counts : int64[n_values], rows of each
+    """
+    made, order = _in_order(column, held, counts, effects, texts)
+    usual = np.empty(len(order))
+    usual[order] = made.numbers
+    in_folds = np.where(effects.rare, _numbers_in_folds(made, order, effects), usual)
+    others = np.array([made.unseen_number, np.nan])
+    return PlacedCategory(made, np.column_stack([in_folds, np.tile(others, (FOLDS, 1))]), np.append(usual, others))
 
 
 def _in_order(
@@ -342,16 +424,14 @@ def _in_order(
 
 
 def _numbers_in_folds(categories: Categories, order: Int64Array, effects: Effects) -> Float64Array:
-    """Return the number of each value in the training rows of each fold, and nan, float64[FOLDS, n_values + 1].
+    """Return the number of each value by the queries that are not of each fold, float64[FOLDS, n_values].
 
-    That of a rare value is a place in the order of all, between two values where it is none of theirs.
+    It is a place in the order of all, between two values where it is none of theirs.
     """
     in_order = np.insert(effects.of_values[order], categories.unseen, 0.0)
     places = np.searchsorted(in_order, effects.of_others)
     between = in_order[np.minimum(places, len(order))] != effects.of_others
     found = places - 0.5 * between
     found[effects.of_others == 0.0] = categories.unseen
-    numbers = found - categories.unseen + categories.unseen_number
-    usual = np.empty(len(order))
-    usual[order] = categories.numbers
-    return np.column_stack([np.where(effects.rare, numbers, usual), np.full(FOLDS, np.nan)])
+    numbers: Float64Array = found - categories.unseen + categories.unseen_number
+    return numbers

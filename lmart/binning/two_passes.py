@@ -13,7 +13,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.binning.binned_features import BinnedDataset, CodedBins, TrainingCoder, lay_out, row_arrays
-from lmart.binning.categories import bin_training_set, describe_idle
+from lmart.binning.categories import bin_training_set, describe_automatic
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, choose_bin_edges
 from lmart.binning.validation_set import CodedDataset, ValidationCoder, code_dataset
@@ -46,7 +46,7 @@ def read_training_set(
     sizes_once = options.query_sizes is not None and not can_be_reread(options.query_sizes)
     if options.group_by_qid or sizes_once or settings.categorical or (any(once) and not can_spool()):
         dataset = read_dataset(paths, options, pool)
-        for text in describe_idle(dataset) if options.auto_categories else ():
+        for text in describe_automatic(dataset, dataset.n_documents) if options.auto_categories else ():
             options.notice(text)
         return bin_training_set(dataset, settings, pool, scores)
     with ExitStack() as stack:

@@ -87,6 +87,11 @@ class ValidationCoder:
         if self._coder is not None:
             self._coder.code(pieces)
 
+    @property
+    def unseen(self) -> Mapping[int, int]:
+        """By feature, the rows with a value of a category that training did not see."""
+        return self._matcher.unseen
+
     def refuse_numbers(self, source: str, tables: Mapping[str, Int64Array]) -> None:
         """Raise DataError as `FeatureMatcher.refuse_numbers`; tables : as `RankingDataset.table_features`."""
         self._matcher.tables = tables

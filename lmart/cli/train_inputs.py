@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from lmart.array_types import Float64Array
 from lmart.binning.binned_features import BinnedDataset
-from lmart.binning.categories import describe_idle
+from lmart.binning.categories import describe_automatic
 from lmart.binning.two_passes import read_training_set, read_validation_set
 from lmart.binning.validation_set import CodedDataset
 from lmart.cli.options.shared import one_for_each
@@ -100,7 +100,8 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
 
 def read_together(request: TrainRequest, inputs: TrainingInputs, pool: WorkerPool) -> Trainable:
     """Return --data and --valid as one training set, whose queries differ even where their ids are the same."""
-    files, options = request.files, replace(request.read_options, gain=request.settings.gain)
+    files = request.files
+    options = replace(with_categories(request.read_options, request.settings), gain=request.settings.gain)
     sets = inputs.in_memory
     if sets is None and not options.group_by_qid:
         as_one = replace(options, others_from=len(files.data), beside_others=True)
@@ -189,7 +190,7 @@ def _validation_files(request: TrainRequest) -> list[tuple[str, ReadOptions]]:
 
 def _read_into_memory(request: TrainRequest, pool: WorkerPool) -> SetsInMemory:
     train_set = read_dataset(request.files.data, request.read_options, pool)
-    for text in describe_idle(train_set) if request.read_options.auto_categories else ():
+    for text in describe_automatic(train_set, train_set.n_documents) if request.read_options.auto_categories else ():
         request.read_options.notice(text)
     models = [without_trees(train_set, request.settings)]
     with reading_validation():
@@ -231,7 +232,7 @@ def read_on_workers(request: TrainRequest, cluster: Cluster, console: Console) -
     on = f"{counted(n_parts, 'file')} on {counted(len(shards), 'worker')}"
     idle = "" if len(shards) == n_workers else f" of {n_workers}, as each has at least one"
     console.notice(f"reading {on}{idle}")
-    read_options = replace(request.read_options, gain=request.settings.gain)
+    read_options = replace(with_categories(request.read_options, request.settings), gain=request.settings.gain)
     files = request.files
     sets = read_sets(
         shards,

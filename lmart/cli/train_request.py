@@ -481,7 +481,6 @@ class TrainRequest:
             ("--refit", self.files.refit, alone),
             ("--on-interrupt", self.files.on_interrupt != "nothing", alone),
             ("--positions", metadata.positions, alone),
-            ("--categorical", self.settings.categorical, alone),
             ("--group-by-qid", options.group_by_qid, "put the rows of each query together, in one file"),
             ("--query-sizes", options.query_sizes, "put queries into the data first, with 'lmart convert'"),
             (

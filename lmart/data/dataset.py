@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from lmart.array_types import Float64Array, Int64Array
-from lmart.errors import DataError
+from lmart.array_types import Float64Array, Int32Array, Int64Array
+from lmart.errors import DataError, quote
 
 PIECE_ROWS, PIECE_CELLS = 1 << 16, 1 << 21  # at most, of rows that are converted at a time
 
@@ -252,12 +252,10 @@ def select_queries(dataset: RankingDataset, queries: Int64Array) -> RankingDatas
 def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
     """Return data sets as one, with the features of all; queries of different sets differ, whatever their ids.
 
-    Features are the same by name where there are names, else by index; DataError when only some sets have names.
+    Features are the same by name where there are names, else by index; DataError when only some sets have names, or a
+    feature has texts in some and numbers in others.
     """
     first, rest = sets[0], sets[1:]
-    for dataset in sets:
-        if dataset.texts:
-            raise DataError("data sets with categories of texts are not joined; join their files", dataset.source)
     for dataset in rest:
         if (dataset.feature_names is None) != (first.feature_names is None):
             raise DataError("only some of the data sets have names of features; give them the same", dataset.source)
@@ -268,12 +266,18 @@ def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
             ids.setdefault(dataset.feature_name(column), new)
     ascending = sorted(ids, key=ids.__getitem__)
     places = {name: place for place, name in enumerate(ascending)}
+    texts: dict[int, dict[str, int]] = {}
+    for dataset in sets:
+        for column, own in dataset.texts.items():
+            known = texts.setdefault(places[dataset.feature_name(column)], {})
+            for text in own:
+                known.setdefault(text, len(known))
     parts = []
     for dataset in sets:
         place = np.array([places[dataset.feature_name(column)] for column in range(dataset.n_features)], np.int32)
-        rows = replace(dataset.features, columns=place[dataset.features.columns])
+        rows = replace(_with_common_texts(dataset, place, texts), columns=place[dataset.features.columns])
         parts.append(rows if (np.diff(place) > 0).all() else _with_ascending_columns(rows))
-    return RankingDataset(
+    joined = RankingDataset(
         join_rows(parts),
         np.array([ids[name] for name in ascending], np.int64),
         np.concatenate([dataset.labels for dataset in sets]),
@@ -282,6 +286,30 @@ def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
         None if first.feature_names is None else tuple(ascending),
         source=first.source if not rest else f"{first.source} and {len(rest)} more",
     )
+    return replace(joined, texts={column: tuple(listed) for column, listed in texts.items()})
+
+
+def _with_common_texts(
+    dataset: RankingDataset, place: Int32Array, texts: Mapping[int, Mapping[str, int]]
+) -> SparseRows:
+    """Return the rows of a data set, whose texts have the numbers that they have in all sets together.
+
+    place : int32[n_features], the feature of all sets that each of the data set is
+    texts : by feature of all sets, the number of each text
+    """
+    rows = dataset.features
+    values = rows.values.copy() if texts else rows.values
+    for column, feature in enumerate(place.tolist() if texts else ()):
+        cells = (
+            np.flatnonzero((rows.columns == column) & ~np.isnan(values)) if feature in texts else np.zeros(0, np.int64)
+        )
+        if column in dataset.texts:
+            table = np.array([*(texts[feature][text] for text in dataset.texts[column]), -1.0])
+            values[cells] = table[values[cells].astype(np.int64)]
+        elif len(cells):
+            what = f"feature {quote(dataset.feature_name(column))} has numbers, but texts in other data"
+            raise DataError(f"{what}; give it the same type everywhere", dataset.source)
+    return replace(rows, values=values)
 
 
 def _with_ascending_columns(rows: SparseRows) -> SparseRows:

@@ -49,7 +49,8 @@ class DistributedRun(BoostingRun):
             warnings += _warnings_of(validation_set, of_set)
         directions = feature_directions(settings.constraints, train_set, edges, train_set.source)
         setup = _Setup(sets, pool, Histograms(edges.n_bins), directions)
-        training = ShardedScores(shards, 0)
+        self._scored = training = ShardedScores(shards, 0)
+        self._has_categories = bool(train_set.categories)
         learner = Learner(
             fittings=[
                 _ShardedFitting(setup, number, ranker, training) for number, ranker in enumerate(settings.rankers)
@@ -64,7 +65,11 @@ class DistributedRun(BoostingRun):
             directions=directions,
             linear=_ShardedLinearSource(setup, settings, training) if settings.linear else None,
         )
-        super().__init__(settings, without_trees(train_set, settings.recorded), learner, began)
+        super().__init__(settings, without_trees(train_set, settings.recorded, train_set.categories), learner, began)
+
+    def _score_as_model(self, trees: Sequence[GrownTree]) -> None:
+        if self._has_categories:
+            self._scored.score_as_model(trees)
 
 
 def _warnings_of(validation_set: JoinedSet, found: Sequence[QueriesFound]) -> list[str]:
@@ -100,6 +105,11 @@ class ShardedScores:
         else:
             self._sums = None
             self._shards.call("add", self._number, grown, None)
+
+    def score_as_model(self, trees: Sequence[GrownTree]) -> None:
+        """Set the scores of the training set to those that the model of these trees gives it, if they are others."""
+        self._sums = None
+        self._shards.call("score_as_model", trees)
 
     def measure(self) -> Measures:
         """Return the measures of the data set at its current scores."""

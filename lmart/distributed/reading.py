@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmart.array_types import Float64Array, Int64Array, UInt64Array
+from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt64Array
+from lmart.data.categories import Categories
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.query_places import Place, codes_of, places_of
 from lmart.errors import DataError
@@ -78,6 +79,8 @@ class PartsFound(NamedTuple):
     ignored     : the indices to ignore, and whether a row had them
     query_codes : uint64[n_queries], a hash of each query id
     messages    : of readers, and whether it is a warning
+    texts       : of a training set, by column that holds texts, what its numbers stand for
+    unseen      : of a validation set, by feature, rows with a value of a category that training did not see
     """
 
     n_documents: int
@@ -93,6 +96,8 @@ class PartsFound(NamedTuple):
     messages: list[tuple[str, bool]]
     empty: list[str]
     n_parts: int
+    texts: Mapping[int, tuple[str, ...]]
+    unseen: Mapping[int, int]
 
 
 class PartsReader:
@@ -147,6 +152,8 @@ class PartsReader:
             self.messages,
             [path for path, n_rows in zip(self.paths, self.part_rows, strict=True) if not n_rows],
             len(self.paths),
+            {},
+            {},
         )
 
     def first_places(self, codes: Sequence[int]) -> dict[str, Place]:
@@ -214,6 +221,8 @@ class JoinedSet:
 
     feature_names  : n_features texts; None: they have numbers only
     table_features : for each part that is a table, the ids of the features that it has a column for
+    texts          : of a training set, by feature, the texts of a column that holds some
+    categories     : of a training set, the features that are categories
     """
 
     source: str
@@ -221,6 +230,8 @@ class JoinedSet:
     feature_ids: Int64Array
     feature_names: tuple[str, ...] | None
     table_features: Mapping[str, Int64Array]
+    texts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    categories: tuple[Categories, ...] = ()
 
     @property
     def n_documents(self) -> int:
@@ -282,6 +293,14 @@ def joined_set(
         for part in found:
             tables |= part.of_tables
     return JoinedSet(source, found, np.sort(ids), names, tables), ids
+
+
+def columns_of_part(joined: JoinedSet, found: PartsFound) -> Int32Array:
+    """Return the feature of each column of a shard, int32[n_columns]."""
+    if found.names is not None and joined.feature_names is not None:
+        place = {name: number for number, name in enumerate(joined.feature_names)}
+        return np.array([place[name] for name in found.names], np.int32)
+    return np.searchsorted(joined.feature_ids, found.ids).astype(np.int32)
 
 
 def pass_on(found: Sequence[PartsFound], options: ReadOptions) -> None:

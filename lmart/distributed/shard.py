@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -10,10 +11,13 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
 from lmart.binning.binned_features import BinnedDataset
+from lmart.binning.categories import PlacedCategory, bins_of_model, with_unseen_bins
 from lmart.binning.edges import BinEdges
+from lmart.data.categories import Categories
 from lmart.data.dataset import Judged
 from lmart.data.metadata import Metadata
 from lmart.distributed.actors import LinkedActor, check_run
+from lmart.distributed.categories import CategoryRows
 from lmart.distributed.reading import PartsFound, WeightsFound
 from lmart.distributed.shard_reading import (
     RowHashes,
@@ -36,6 +40,7 @@ from lmart.distributed.sums import (
     weight_exponent,
 )
 from lmart.formats.read_options import ReadOptions
+from lmart.gains import Gain
 from lmart.kernels.scoring.score_spread import sum_query_squares
 from lmart.kernels.trees.gradient_sampling import RowDraw
 from lmart.kernels.trees.split_gain import Split
@@ -50,7 +55,7 @@ from lmart.training.grower.tree import run_by_size
 from lmart.training.linear import add_bin_values
 from lmart.training.objectives import Gradients, Objective
 from lmart.training.resolving import source_named
-from lmart.training.scores import LocalScores, LocalTrainingScores, LocalValidationScores
+from lmart.training.scores import LocalScores, LocalTrainingScores, LocalValidationScores, ModelView
 
 
 class EdgeMagnitudes(NamedTuple):
@@ -89,12 +94,40 @@ class Shard(LinkedActor):
 
     # reading
 
-    def first_pass(self, paths: Sequence[str], options: ReadOptions, seed: int, most_kept: int) -> PartsFound:
+    def first_pass(
+        self, paths: Sequence[str], options: ReadOptions, seed: int, most_kept: int, absent: str | None
+    ) -> PartsFound:
         """Read the training set, adjacent parts in order, once: see `TrainingReader.first_pass`."""
         self._parts = TrainingReader(paths, options, self._pool, self._check)
-        found = self._parts.first_pass(seed, most_kept)
+        found = self._parts.first_pass(seed, most_kept, absent)
         return_freed_memory()
         return found
+
+    @property
+    def _categories(self) -> CategoryRows:
+        assert self._parts.categories is not None
+        return self._parts.categories
+
+    def prepare_categories(self, gain: Gain, seed: int, first_query: int) -> None:
+        """Prepare for sums over queries: see `CategoryRows.prepare`."""
+        self._categories.prepare(self._parts.labels, self._parts.query_offsets, gain, seed, first_query)
+
+    def category_values(self, column: int, table: Float64Array | None) -> Float64Array:
+        """Turn to a category, and return its distinct values: see `CategoryRows.values`."""
+        return self._categories.values(column, table)
+
+    def code_category(self, held: Float64Array) -> Counts:
+        """Note the value of each row; return the rows of each, int64[n_values]."""
+        return Counts(self._categories.code(held))
+
+    def category_slopes(self, effects: Float64Array) -> Counts:
+        """Return the sums of `add_category_slopes` over the queries."""
+        self._check()
+        return Counts(self._categories.slopes(effects, self._pool))
+
+    def number_category(self, column: int, placed: PlacedCategory) -> None:
+        """Note the numbers of the rows."""
+        self._categories.number(column, placed)
 
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
         """Choose the rows that bin edges are chosen from: see `TrainingReader.sample`."""
@@ -116,15 +149,16 @@ class Shard(LinkedActor):
         self._edges = edges
         return Counts(self._parts.code(edges))
 
-    def lay_out(self, counts_of_all: Int64Array, min_documents: int) -> None:
+    def lay_out(self, counts_of_all: Int64Array, min_documents: int, categories: Sequence[Categories]) -> None:
         """Lay out the rows for growing trees.
 
         counts_of_all : int64[n_bins], documents of all shards in each bin
         min_documents : fewest on each side of a split
         """
         return_freed_memory()
-        self._binned = self._parts.lay_out(counts_of_all, min_documents)
-        self._edges = self._binned.edges
+        binned = self._parts.lay_out(counts_of_all, min_documents)
+        self._edges = with_unseen_bins(binned.edges, categories)
+        self._binned = replace(binned, edges=self._edges)
         self._narrowing = RowNarrowing(self._binned)
 
     def first_places(self, number: int | None, codes: Sequence[int]) -> dict[str, tuple[str, int]]:
@@ -177,7 +211,9 @@ class Shard(LinkedActor):
                 objectives.prepare(train_set, ranker, self._pool, own.weights, None, self._first_row)
                 for ranker in (*settings.rankers, *([settings.linear_ranker] if settings.linear else []))
             ]
-        self._training = LocalTrainingScores(train_set, self._binned, settings, self._pool, own)
+        of_model = {} if parts.categories is None else bins_of_model(self._edges, parts.categories.of_model)
+        view = ModelView(of_model, own.init_scores)
+        self._training = LocalTrainingScores(train_set, self._binned, settings, self._pool, own, view)
         self._validation = [
             LocalValidationScores(valid.coded, self._model, self._edges, settings, self._pool, metadata[number])
             for number, valid in enumerate(self._valid)
@@ -206,6 +242,10 @@ class Shard(LinkedActor):
         watched = self._watched[number]
         with source_named(watched.source):
             return measure_sums(watched, watched.evaluator, self._exponents[number], shift)
+
+    def score_as_model(self, trees: Sequence[GrownTree]) -> None:
+        """Set the scores of the training set to those of the model of these trees, if they are others."""
+        self._training.score_as_model(trees)
 
     def restart(self, number: int) -> None:
         """Set the scores of a set to the initial scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.binning.binned_features import BinnedFeatures, CodedBins, TrainingCoder, count_bins, lay_out
+from lmart.binning.categories import numbered_part
 from lmart.binning.edge_sample import ColumnCounts, RowSample
 from lmart.binning.edges import BinEdges, count_sample, gather_cells
 from lmart.binning.two_passes import code_batches, read_again
 from lmart.binning.validation_set import CodedDataset, ValidationCoder
 from lmart.data.metadata import Metadata
+from lmart.distributed.categories import CategoryRows
 from lmart.distributed.reading import PartsFound, PartsReader, WeightsFound, joined_weights, read_part_weights
 from lmart.formats import metadata_files
 from lmart.formats.documents.dataset_builder import LabelAndIdBuilder
@@ -26,9 +29,14 @@ from lmart.training.checkpoint import content_hash
 class TrainingReader(PartsReader):
     """The parts of a training set in a shard: read once for labels and queries, and again for bins if they are many."""
 
-    def first_pass(self, seed: int, most_kept: int) -> PartsFound:
-        """Read labels and queries, and keep the rows if they are few."""
+    def first_pass(self, seed: int, most_kept: int, absent: str | None) -> PartsFound:
+        """Read labels and queries, and keep the rows if they are few, or what they hold of categories.
+
+        absent : what an index that is not in the row means, where features are categories; None: none is
+        """
         self._seed = seed
+        names = self._options.categories
+        self.categories = None if absent is None else CategoryRows(self.table, names, absent)
         ids_and_labels, counts = LabelAndIdBuilder(), ColumnCounts()
         self._sample: RowSample | None = RowSample(seed)
         for path, blocks, _ in self.batches(queries=self._queries):
@@ -37,12 +45,16 @@ class TrainingReader(PartsReader):
                 ids_and_labels.add(block, path)
             parts = [block.features for block in blocks]
             counts.add(parts, len(self.table), self._pool)
-            if self._sample is not None and ids_and_labels.n_documents <= most_kept:
+            if self.categories is not None:
+                self.categories.add(parts)
+                self._sample = None
+            elif self._sample is not None and ids_and_labels.n_documents <= most_kept:
                 self._sample.add(parts, first_row, self._pool)
             else:
                 self._sample = None
         self._counts = counts.finish(len(self.table))
-        return self.found(ids_and_labels)
+        found = self.found(ids_and_labels)
+        return found if self.categories is None else found._replace(texts=self.categories.texts)
 
     def sample(self, first_row: int, places: Int32Array, halvings: int) -> tuple[int, int]:
         """Choose the rows of the sample that bin edges are chosen from; return how many, and how often it was halved.
@@ -52,11 +64,16 @@ class TrainingReader(PartsReader):
         self._places = places
         if self._sample is None:
             self._sample, row = RowSample(self._seed, halvings), first_row
+            counts = ColumnCounts()
             for _, blocks, _ in self._again():
                 parts = [block.features for block in blocks]
                 self._sample.add(parts, row, self._pool)
                 self._sample.expect(len(self.labels) >> halvings)
+                if self.categories is not None:  # whose numbers were not known in the first pass
+                    counts.add(parts, len(self.table), self._pool)
                 row += sum(map(len, parts))
+            if self.categories is not None:
+                self._counts = counts.finish(len(self.table))
         elif halvings and self._sample.has_every_row:
             self._sample.move(first_row)
         self._sample.halve_to(halvings)
@@ -96,8 +113,21 @@ class TrainingReader(PartsReader):
         return lay_out(self._edges, coded, min_documents, self._pool, counts_of_all)
 
     def _again(self) -> Iterator[Batch]:
-        """Yield all rows once more; DataError when they are not those of the first pass."""
-        return read_again(self.batches(), self.labels, self.table, self.refuse_changed, self.paths)
+        """Yield all rows once more; DataError when they are not those of the first pass.
+
+        Categories have their numbers in place of their values.
+        """
+        batches = read_again(self.batches(), self.labels, self.table, self.refuse_changed, self.paths)
+        if self.categories is None:
+            yield from batches
+            return
+        row, numbers = 0, self.categories.numbers
+        for batch in batches:
+            blocks = []
+            for block in batch.blocks:
+                blocks.append(replace(block, features=numbered_part(block.features, row, numbers)))
+                row += len(block)
+            yield batch._replace(blocks=blocks)
 
 
 class ValidationReader(PartsReader):
@@ -112,7 +142,7 @@ class ValidationReader(PartsReader):
             coder.add([block.features for block in blocks], self.table.ids, self.table.names)
         found = self.found(ids_and_labels)
         self.coded: CodedDataset = coder.collect(self.labels, self.query_offsets, self.source)
-        return found
+        return found._replace(unseen=dict(coder.unseen))
 
 
 def read_init_scores(parts: PartsReader, paths: Sequence[str]) -> Float64Array:

@@ -14,13 +14,16 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array, UInt8Array
 from lmart.binning import edge_sample
 from lmart.binning.binned_features import can_be_split, most_frequent_of
+from lmart.binning.categories import describe_automatic, refuse_texts, with_unseen_bins
 from lmart.binning.edges import BinEdges, count_zeros, edges_of_cells, feature_groups, join_edges, most_others
 from lmart.distributed.actors import Actors
+from lmart.distributed.categories import joined_texts, number_categories
 from lmart.distributed.query_places import refuse_repeated, repeated_codes
 from lmart.distributed.reading import (
     JoinedSet,
     PartsFound,
     WeightsFound,
+    columns_of_part,
     joined_set,
     joined_weights,
     pass_on,
@@ -29,6 +32,8 @@ from lmart.distributed.reading import (
 )
 from lmart.distributed.shard_reading import RowHashes
 from lmart.distributed.sums import Counts
+from lmart.errors import DataError
+from lmart.formats.documents.columns import texts_after_numbers
 from lmart.formats.documents.reading import for_models
 from lmart.formats.read_options import ReadOptions
 from lmart.gains import grade_scale
@@ -110,13 +115,42 @@ def read_training_set(shards: Actors, parts: DataParts, options: ReadOptions, se
     own = _deal(shards, parts.train.parts, parts.sizes)
     silent = replace(options, tell=None, watch=None)
     most_kept = edge_sample.SAMPLE_LIMIT // (KEPT * len(shards))
-    found: list[PartsFound] = shards.each("first_pass", [(paths, silent, settings.seed, most_kept) for paths in own])
+    found = _first_pass(shards, own, silent, settings, most_kept)
     joined, _ = joined_set(parts.train.name, found, own)
+    columns = [columns_of_part(joined, of_shard) for of_shard in found]
+    joined = replace(joined, texts=joined_texts([of_shard.texts for of_shard in found], columns))
     pass_on(found, options)
     _refuse_spanning(shards, None, found)
     warn_of_never_met(joined, options)
     _resolve(settings, [joined], bool(parts.validation))  # refused before all rows are read again
-    return joined
+    if not settings.categorical:
+        refuse_texts(joined)
+        return joined
+    for text in describe_automatic(joined, joined.n_documents) if options.auto_categories else ():
+        options.notice(text)
+    return replace(joined, categories=number_categories(shards, joined, columns, settings))
+
+
+def _first_pass(
+    shards: Actors, parts: Sequence[Sequence[str]], options: ReadOptions, settings: TrainSettings, most_kept: int
+) -> list[PartsFound]:
+    """Return what each shard finds in its parts.
+
+    They are read again where only some shards found texts in a column, whose numbers are texts in later ones too;
+    DataError when it has numbers in the first.
+    """
+    absent = settings.absent if settings.categorical else None
+    found: list[PartsFound] = []
+    while True:
+        found = shards.each("first_pass", [(own, options, settings.seed, most_kept, absent) for own in parts])
+        with_names = [(own, own.names) for own in found if own.names is not None]
+        texts = {names[column]: own for own, names in reversed(with_names) for column in own.texts}
+        if all({names[column] for column in own.texts} == texts.keys() & names for own, names in with_names):
+            return found
+        for name, first in texts.items():
+            if next(own for own, names in with_names if name in names) is not first:
+                raise DataError(texts_after_numbers(name), next(iter(first.of_tables)))
+        options = replace(options, categories={**options.categories, **dict.fromkeys(texts)})
 
 
 def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> tuple[BinEdges, Int64Array]:
@@ -138,15 +172,16 @@ def read_bins(shards: Actors, train_set: JoinedSet, settings: TrainSettings) -> 
     n = train_set.n_documents
     joined = join_edges(edges, in_sample[0] + n_zeros, of_all, n, settings.absent, settings.min_docs)
     found: Counts = shards.add("code", joined)
-    shards.add("lay_out", found.counts, settings.min_docs)
+    categories = train_set.categories
+    shards.add("lay_out", found.counts, settings.min_docs, categories)
     kept = can_be_split(joined, found.counts, settings.min_docs)
-    return joined.only(kept), found.counts[np.repeat(kept, np.diff(joined.bin_offsets))]
+    return with_unseen_bins(joined.only(kept), categories), found.counts[np.repeat(kept, np.diff(joined.bin_offsets))]
 
 
 def _sample(shards: Actors, train_set: JoinedSet) -> int:
     """Choose the rows that bin edges are chosen from, as one machine does; return how many there are."""
     first_rows = np.cumsum([0, *(of_shard.n_documents for of_shard in train_set.found)]).tolist()[:-1]
-    places = [_places(train_set, of_shard) for of_shard in train_set.found]
+    places = [columns_of_part(train_set, of_shard) for of_shard in train_set.found]
     halvings = edge_sample.least_halvings(train_set.n_documents)
     while True:
         chosen = shards.each("sample", [(row, own, halvings) for row, own in zip(first_rows, places, strict=True)])
@@ -163,14 +198,6 @@ def _gathered(cells: Sequence[Float64Array], sizes: Sequence[Int64Array]) -> Flo
     """
     parts = [np.split(own, np.cumsum(size)[:-1]) for own, size in zip(cells, sizes, strict=True)]
     return np.concatenate([np.zeros(0), *(part for feature in zip(*parts, strict=True) for part in feature)])
-
-
-def _places(joined: JoinedSet, found: PartsFound) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return the feature of each column of a shard, int32[n_columns]."""
-    if found.names is not None and joined.feature_names is not None:
-        place = {name: number for number, name in enumerate(joined.feature_names)}
-        return np.array([place[name] for name in found.names], np.int32)
-    return np.searchsorted(joined.feature_ids, found.ids).astype(np.int32)
 
 
 def _deal(shards: Actors, parts: Sequence[str], sizes: Mapping[str, int]) -> list[list[str]]:
@@ -191,7 +218,7 @@ def read_validation_sets(
 ) -> tuple[list[JoinedSet], list[str]]:
     """Read the validation sets into bins; return them, and warnings of features that only one side has."""
     read, warnings = [], []
-    model = without_trees(*sets)
+    model = without_trees(*sets, sets[0].categories)
     silent = replace(for_models(options, [model]), tell=None, watch=None, beside_others=True)
     for number, files in enumerate(parts.validation):
         own = _deal(shards, files.parts, parts.sizes)
@@ -202,6 +229,9 @@ def read_validation_sets(
         matcher = FeatureMatcher(model)
         matcher.column_map(ids, joined.feature_names)
         matcher.tables = joined.table_features
+        for of_shard in found:
+            matcher.unseen.update(of_shard.unseen)
+        matcher.refuse_numbers(files.name)
         matcher.refuse(files.name, strict)
         warnings += matcher.warnings(files.name)
         read.append(joined)

@@ -224,7 +224,7 @@ def _fit(
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
     messages += _columns_not_everywhere(judged, settings, run.strict)
-    messages += describe_idle(judged) if settings.categorical == AUTO else []
+    messages += describe_idle(judged, len(judged.labels)) if settings.categorical == AUTO else []
     scorer = None if inputs.previous is None else ModelScores(inputs.previous[0], pool)
     binned = bin_training_set(judged, settings, pool, scorer)
     model = without_trees(binned, settings, binned.categories)

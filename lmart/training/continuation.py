@@ -14,7 +14,7 @@ from lmart.data.metadata import Metadata
 from lmart.errors import ModelError, SettingsError, counted, first_repeated, input_name, quote
 from lmart.scoring.ensemble import Ensemble, Tree
 from lmart.scoring.feature_matching import FeatureMatcher
-from lmart.settings import OBJECTIVES, TrainSettings
+from lmart.settings import AUTO, OBJECTIVES, TrainSettings
 from lmart.training.rankers import LARGEST_SCORE
 
 NOT_OF_TREES = ("early_stop", "metric")  # settings that change how many trees there are, not which
@@ -66,7 +66,7 @@ def prepare(model: Ensemble, path: str, settings: TrainSettings, gives_absent: b
         settings = replace(settings, absent=model.absent)
     if settings.objective is None and not model.rankers and model.settings.get("objective") in OBJECTIVES:
         settings = replace(settings, objective=model.settings["objective"])  # as a single run of all trees has
-    if model.categories:
+    if model.categories and settings.categorical != AUTO:
         own = [model.feature_name(each.column) for each in model.categories]
         settings = replace(settings, categorical=",".join(dict.fromkeys((*own, *settings.categories))))
     if added := [name for name in settings.categories if _is_number(model, name)]:

@@ -48,7 +48,7 @@ def test_order_and_places_are_those_of_the_slow_twin(queries: list[list[tuple[in
     assert all(a <= b + 1e-6 for a, b in pairwise(order))
     assert all(effect < 1e-6 for effect in order[: made.unseen])
     assert all(effect > -1e-6 for effect in order[made.unseen :])
-    folds = binning._folds(len(queries), 0).tolist()
+    folds = binning.folds_of_queries(0, len(queries), 0).tolist()
     numbers = iter(found.held_out[0].tolist())
     for query, fold in zip(queries, folds, strict=True):
         others = reference.by_others(with_gains, folds, fold, effects)

@@ -92,6 +92,7 @@ def test_parquet_gives_the_same_model() -> None:
 
 def test_auto_takes_texts_but_titles() -> None:
     shown = run("train", "--data", "d.csv", "--valid", "v.csv", *ONE, "--categorical", "auto", "-o", "m.json")
+    assert "d.csv: categories: 'shop' (8 values)\n" in shown.stderr
     assert "d.csv: column 'title' is left out: its values hardly repeat" in shown.stderr
     model = read_model("m.json")
     assert [len(each.values) for each in model.categories] == [8, 0]
@@ -133,6 +134,29 @@ def test_going_on_and_eval_of_several_models() -> None:
     trained("v.csv", *options, name="o.json")
     line = run("eval", "--data", "v.csv", "-m", "m.json", "-m", "o.json", "--metric", "ndcg@5", status=1).stderr
     assert "the models have other values of category 'shop'" in line
+
+
+def test_all_rows_are_fitted_again_with_texts_of_both_sets() -> None:
+    """A text that only --valid has is one of the model; also where the data is in memory, for folds."""
+    options = ("--categorical", "shop", "--ignore-columns", "title", "--valid", "v.csv", "--refit", "--early-stop", "3")
+    trained("d.csv", *options)
+    (shop,) = read_model("m.json").categories
+    assert sorted(map(str, shop.values)) == sorted([*NAMES, "never seen"])
+    write("again.csv", [[row[0], f"again {row[1]}", *row[2:]] for row in table(2, new=True)])
+    both = trained("d.csv", *options, "--folds", "2")
+    (shop,) = read_model("m.json").categories
+    trees = str(len(read_model("m.json").trees))
+    run("train", "--data", "d.csv", "again.csv", *ONE, *options[:4], "--trees", trees, "-o", "w.json")
+    assert both[both.index(b'"trees": [\n') :] == (whole := Path("w.json").read_bytes())[whole.index(b'"trees": [\n') :]
+    assert shop.values == read_model("w.json").categories[0].values
+
+
+def test_auto_goes_on_from_a_model_with_categories_of_both_kinds() -> None:
+    kinds = [[*row[:3], str(len(row[2])), *row[3:]] for row in table(1)]
+    write("k.csv", kinds, "rel,qid,shop,kind,price,title")
+    trained("k.csv", "--categorical", "shop,kind", "--ignore-columns", "title", "--trees", "3", name="a.json")
+    trained("k.csv", "--categorical", "auto", "--trees", "3", "--continue-from", "a.json")
+    assert [len(each.values) for each in read_model("m.json").categories] == [8, 7, 0]
 
 
 def test_validation_rows_that_are_collected_by_query_are_known_by_their_texts() -> None:

@@ -159,7 +159,6 @@ def test_folds_refit_tuning_and_checkpoints() -> None:
         (("--categorical", "1,1"), 2, "categorical names feature '1' twice"),
         (("--categorical", "1,"), 2, "categorical is '1,'; give names or indices, with commas between"),
         (("--categorical", "1", "--monotone", "1:+1"), 2, "monotone and categorical both name feature '1'"),
-        (("--categorical", "1", "--dask", "local:2"), 2, "--categorical does not go with --dask"),
         (("--categorical", "./empty.txt"), 1, "empty.txt: holds no name"),
         (("--categorical", "twice.txt"), 1, "twice.txt:2: feature '1' stands there twice"),
     ],

@@ -106,9 +106,16 @@ def plan_columns(
     for f in np.flatnonzero(kinds == FEATURE).tolist():
         name, column = names[f], int(columns[places[f]])
         if name in options.categories or name in automatic or column in table.categories:
+            if column not in table.categories and table.is_before(column, path):
+                raise refusal(texts_after_numbers(name))
             kinds[f] = CATEGORY
             table.categories.setdefault(column, CategoryTexts(options.categories.get(name)))
     return ColumnPlan(tuple(names), kinds, places, columns)
+
+
+def texts_after_numbers(name: str) -> str:
+    """Return why a table is refused with texts in a column that had numbers in a table before."""
+    return f"column {quote(name)} holds texts, but numbers in a table before; name it with --categorical"
 
 
 def _special_columns(

@@ -131,6 +131,10 @@ class FeatureTable:
         self.register(np.arange(start + 1, len(position) + 1))
         return np.array([position[name] for name in names], np.int32)
 
+    def is_before(self, column: int, path: str) -> bool:
+        """Return whether a table before this one has the column."""
+        return any(self._ids[column] in ids for other, ids in self.of_tables.items() if other != path)
+
     def _reserve(self, count: int) -> None:
         if count > len(self._ids):
             self._ids = np.concatenate([self._ids, np.empty(max(count - len(self._ids), len(self._ids)), np.int64)])
