@@ -84,10 +84,8 @@ class CategoryRows:
 
         table : float64[n + 1], what stands for each of n texts, and for none of them; None: the rows hold numbers
         """
-        if column == NO_COLUMN:
-            self._of_rows = np.full(self._n_rows, unwritten(self._absent, table is not None))
-        else:
-            self._of_rows = np.concatenate([np.zeros(0), *self._cells.pop(column)])
+        absent = np.full(self._n_rows, unwritten(self._absent, table is not None))  # as in a shard without rows
+        self._of_rows = np.concatenate(self._cells.pop(column, [absent]))
         if table is not None:
             self._of_rows = looked_up(table, self._of_rows)
         return distinct_values(self._of_rows)

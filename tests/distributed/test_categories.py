@@ -55,7 +55,7 @@ CASES = [
     (["a.svm", "b.svm", "c.svm"], "1", {}),
     (["a.svm", "b.svm", "c.svm"], "1", {"absent": "missing", "sample": 0.5, "linear": 0.3}),
     (["a.csv", "b.csv", "c.csv"], "shop,kind", {"tree": "oblivious"}),
-    (["a.csv", "none.csv", "b.csv"], "shop", {}),
+    (["a.csv", "none.csv", "empty.csv"], "shop", {}),
     (["a.csv", "b.csv", "numbers.csv"], "auto", {}),
 ]
 
@@ -68,6 +68,7 @@ def test_any_number_of_shards_gives_the_bytes_of_one_process(
         write(f"{name}.csv", 100 * number)
         write(f"{name}.svm", 100 * number)
     write("none.csv", 300, header="")
+    Path("empty.csv").write_text("rel,qid,shop,kind,x,title\n")
     numbers = write("numbers.csv", 400, shops=["12", "7", "5"])
     valid = write(f"valid.{parts[0][-3:]}", 500, shops=[*SHOPS, "new"])
     settings = replace(SMALL, categorical=categorical, **changed)  # type: ignore[arg-type]
