@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import random
@@ -74,20 +73,6 @@ def _thresholds(tree: Tree) -> list[float | list[float]]:
         return own
     further = [tree.bounds[a:b].tolist() for a, b in itertools.pairwise(tree.bound_offsets.tolist())]
     return [[one, *more] if more else one for one, more in zip(tree.thresholds.tolist(), further, strict=True)]
-
-
-def with_bounds(tree: Tree, rng: random.Random, thresholds: Sequence[float]) -> Tree:
-    """The tree with further bounds at some nodes."""
-    further = [
-        sorted(rng.sample(above, rng.randrange(len(above) + 1)))
-        if (above := [t for t in thresholds if t > one])
-        else []
-        for one in tree.thresholds.tolist()
-    ]
-    offsets = np.cumsum([0, *map(len, further)]).astype(np.int64)
-    return dataclasses.replace(
-        tree, bound_offsets=offsets, bounds=np.concatenate([np.zeros(0), *map(np.array, further)])
-    )
 
 
 def sparse(rows: Sequence[dict[int, float]]) -> SparseRows:

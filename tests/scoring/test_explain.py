@@ -39,7 +39,7 @@ def model(
         tree = grow(rng, size, range(n_features), THRESHOLDS, shape)
         values = np.array([rng.gauss(0, 1) for _ in range(size)])
         documents = np.array([rng.randrange(fewest, 20) for _ in range(size)])
-        tree = with_bounds(tree, rng, THRESHOLDS) if bounded else tree
+        tree = with_bounds(rng, tree) if bounded else tree
         trees.append(dataclasses.replace(tree, leaf_values=values, leaf_documents=documents))
     return Ensemble(tuple(trees), np.arange(n_features, dtype=np.int64), None, base_score, absent)
 
