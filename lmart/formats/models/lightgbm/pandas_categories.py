@@ -34,7 +34,7 @@ def listed_in_text(rest: Sequence[bytes]) -> object:
 
 
 def columns_in_text(infos: str, rest: Sequence[bytes]) -> list[int]:
-    """Return the columns that are categories, by the settings of the training, else by `feature_infos`."""
+    """Return the columns that are categories, by the settings of the training, else by feature_infos."""
     for line in rest:
         if line.startswith(b"[categorical_feature: "):
             words = line.strip()[len(b"[categorical_feature: ") : -1].decode("utf-8", "replace").split(",")
