@@ -81,7 +81,9 @@ def test_kernels_name_every_parameter_in_their_docstring() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.FunctionDef):
                 continue
-            if not {"kernel", "inner_kernel"} & {one.id for one in node.decorator_list if isinstance(one, ast.Name)}:
+            if not {"kernel", "shared_kernel", "inner_kernel"} & {
+                one.id for one in node.decorator_list if isinstance(one, ast.Name)
+            }:
                 continue
             words = set(re.findall(r"\w+", ast.get_docstring(node) or ""))
             unnamed += [f"{path.name}: {node.name}: {one.arg}" for one in node.args.args if one.arg not in words]
@@ -94,7 +96,7 @@ def test_kernels_that_python_calls_return_no_named_tuple() -> None:
     for path in sorted((ROOT / "lmart" / "kernels").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and any(
-                isinstance(one, ast.Name) and one.id == "kernel" for one in node.decorator_list
+                isinstance(one, ast.Name) and one.id in ("kernel", "shared_kernel") for one in node.decorator_list
             ):
                 returned = ast.unparse(node.returns) if node.returns is not None else ""
                 named = re.findall(r"[A-Z]\w+", returned.replace("SplitFields", "").replace("None", ""))

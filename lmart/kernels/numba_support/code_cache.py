@@ -45,11 +45,13 @@ from lmart.kernels.numba_support.compiling_processes import processes
 from lmart.kernels.numba_support.numba_internals import (
     TESTED,
     CacheBase,
-    Compiler,
     InlinedCompiler,
+    KernelCompiler,
     add_inlined,
+    add_shared,
     dumps,
     initialize_runtime,
+    link_shared,
     missing,
     rebuild,
     refuse_python,
@@ -72,21 +74,29 @@ def kernel(function: F) -> F:
     depend on the processor. A kernel may call kernels of any file in `lmart/kernels`: a change in one of these files
     compiles all kernels anew.
     """
-    return _compiled(function, for_kernels=False)
+    return _compiled(function, KernelCompiler)
+
+
+def shared_kernel(function: F) -> F:
+    """As `kernel`, but kernels that call it have no copy of it; they call its machine code.
+
+    For work beside which a call is nothing, so that it is optimized and translated once only.
+    """
+    return _compiled(function, KernelCompiler, is_shared=True)
 
 
 def inner_kernel(function: F) -> F:
     """As `kernel`, for a function that only kernels call: it is inlined into its callers."""
-    return _compiled(function, for_kernels=True)
+    return _compiled(function, InlinedCompiler)
 
 
-def _compiled(function: F, for_kernels: bool) -> F:
+def _compiled(function: F, compiler: type, is_shared: bool = False) -> F:
     """Return what takes the place of a kernel: a numba dispatcher, or with NUMBA_DISABLE_JIT=1 a Python function."""
     if config.DISABLE_JIT:  # plain Python, in which NumPy would warn of what IEEE and unsigned numbers do anyway
         return np.errstate(all="ignore")(function)
     if not missing:
         try:
-            return cast(F, _with_cache(function, for_kernels))
+            return cast(F, _with_cache(function, compiler, is_shared))
         except (TypeError, AttributeError) as error:  # such as a new abstract method of numba's class of caches
             missing.append(str(error))
     messages.warning(
@@ -96,8 +106,9 @@ def _compiled(function: F, for_kernels: bool) -> F:
     return cast(F, compile_when_called(nogil=True, error_model="numpy")(function))
 
 
-def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
+def _with_cache(function: Callable[..., Any], compiler: type, is_shared: bool) -> Any:
     """Return a dispatcher of numba that uses our cache."""
+    for_kernels = compiler is InlinedCompiler
     # Fewer variants to compile: no wrapper for C, from where nothing is called, and one for Python, but none for inner
     # kernels. Rewrites only help x ** 2 and expressions of whole arrays, which kernels avoid. Reference counting (nrt)
     # is only needed where a kernel allocates.
@@ -109,7 +120,7 @@ def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
         forceinline=for_kernels,
         no_rewrites=True,
         _nrt=not ALLOCATING.isdisjoint(function.__code__.co_names),
-        pipeline_class=InlinedCompiler if for_kernels else Compiler,
+        pipeline_class=compiler,
     )(function)
     compiled.get_call_template = without_literals(compiled.get_call_template)
     own_cache = KernelCache(function)  # of inner kernels too: when numba's class does not fit, none may be special
@@ -120,6 +131,9 @@ def _with_cache(function: Callable[..., Any], for_kernels: bool) -> Any:
         compiled._cache = own_cache
         called_by_python[own_cache.name] = compiled
         compiled.compile = _in_turn(compiled.compile, own_cache)
+        own_cache.is_shared = is_shared
+        if is_shared:
+            compiled.add_overload = partial(add_shared, compiled, own_cache.name)
     return compiled
 
 
@@ -134,6 +148,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         self.claimed: list[str] = []  # names of files that no other process compiles meanwhile
         self._place = f"{function.__qualname__}:{function.__code__.co_firstlineno}"
         self.was_asked = False  # by numba, for any signature
+        self.is_shared = False  # by kernels that call this one
 
     @property
     def cache_path(self) -> str | None:
@@ -153,7 +168,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         if name is None:
             return None
         running = _compilation()
-        if on_request is not None and (running is None or running.kernel == self.name):
+        if on_request is not None and (self.is_shared or running is None or running.kernel == self.name):
             on_request(self.name, sig)
         found = self._find(name, target_context) or self._find_generic(sig, target_context)
         if found is None and self._took_turn(name, running):  # another process may have written it while we waited
@@ -192,7 +207,12 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
             try:
                 payload = read_code(path)
                 if payload is not None:
-                    return rebuild(target_context, *pickle.loads(payload))
+                    calls, parts = pickle.loads(payload)
+                    for own_name, (kernel, types) in calls.items():
+                        link_shared(own_name, called_by_python[kernel], types)
+                    found = rebuild(target_context, *parts)
+                    found.library.calls = calls
+                    return found
             except (FileNotFoundError, PermissionError, MemoryError) as error:
                 if isinstance(error, MemoryError):
                     raise
@@ -211,7 +231,7 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         try:
             if data.lifted or data.library.has_dynamic_globals:
                 return
-            write_code(folder / name, dumps(data._reduce()))
+            write_code(folder / name, dumps((data.library.calls, data._reduce())))
         except OSError as error:
             messages.warning(
                 f"machine code cannot be kept in '{folder}' ({_reason(error)}), so the next run compiles again; free "
@@ -305,7 +325,8 @@ def _compilation() -> _Compilation | None:
 
 _of_thread = _OfThread()
 called_by_python: dict[str, Any] = {}  # numba's dispatchers of all kernels but inner ones, by file and name
-on_request: Callable[[str, Any], None] | None = None  # called with each kernel and signature that Python calls first
+# Called with each kernel and signature that Python calls first, or that shares its code.
+on_request: Callable[[str, Any], None] | None = None
 
 
 def _in_turn(compile_signature: Callable[[Any], Any], own_cache: KernelCache) -> Callable[[Any], Any]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
-from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel, shared_kernel
 from lmart.kernels.numba_support.intrinsics import prefetch
 
 # How many documents ahead bins are prefetched, and, earlier still, the offsets of bins.
@@ -67,7 +67,7 @@ def pack_gradients(
     return largest
 
 
-@kernel
+@shared_kernel
 def add_documents(
     histogram: Int64Array,
     documents: Int32Array,
@@ -186,7 +186,7 @@ def fill_most_frequent_bin(histogram: Int64Array, start: int, stop: int, most_fr
     histogram[start + most_frequent_bin] += total - others
 
 
-@kernel
+@shared_kernel
 def complete_histogram(
     histogram: Int64Array, total: int, bin_offsets: Int64Array, most_frequent_bins: UInt8Array, first: int, last: int
 ) -> None:
@@ -203,7 +203,7 @@ def complete_histogram(
         fill_most_frequent_bin(histogram, bin_offsets[f], bin_offsets[f + 1], most_frequent_bins[f], total)
 
 
-@kernel
+@shared_kernel
 def subtract_histogram(
     parent: Int64Array,
     child: Int64Array,

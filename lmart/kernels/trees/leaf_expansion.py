@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
-from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel, shared_kernel
 from lmart.kernels.trees.histogram import add_documents, complete_histogram, subtract_histogram
 from lmart.kernels.trees.row_bins import find_bins
 from lmart.kernels.trees.row_partition import count_children, count_leaf_bins, partition_rows
 from lmart.kernels.trees.split_gain import Split, SplitFields, SplitSearch, fields_of
 from lmart.kernels.trees.split_search import (
-    best_of_features,
     best_split,
+    feature_of_highest,
     find_best_constrained_split,
     find_best_split,
     find_best_splits_of_children,
@@ -183,7 +183,7 @@ def count_all(rows: GrowingRows, place: Range, search: SplitSearch, split_gains:
     return counts
 
 
-@kernel
+@shared_kernel
 def choose_split(
     rows: GrowingRows,
     place: Range,
@@ -206,14 +206,19 @@ def choose_split(
     are counted. After a few of them all are counted at once. Ties: lowest feature, then as in `best_split`.
     """
     low, high = bounds
-    m, n_counted = len(split_gains), 0
+    n_counted = 0
     counts_of_all = rows.bin_counts if count_documents(place) == rows.bins.shape[1] else np.empty(0, np.int64)
-    split = best_of_features(histogram, total, search, low, high, 0, m, split_gains)
     best_counted = Split(-np.inf, -1, -1, False, 0)
-    while split.split_gain > -np.inf and (len(counts_of_all) > 0 or not has_enough(rows, place, split, total, search)):
-        feature = split.feature
-        if n_counted == FEW and len(counts_of_all) == 0:
-            counts_of_all = count_all(rows, place, search, split_gains)
+    while True:
+        feature = feature_of_highest(split_gains, 0, len(split_gains))
+        if feature < 0 or feature == best_counted.feature:
+            return fields_of(best_counted)
+        if len(counts_of_all) == 0:
+            split = best_split(histogram, histogram, feature, total, search, 0, low, high)
+            if has_enough(rows, place, split, total, search):
+                return fields_of(split)
+            if n_counted == FEW:
+                counts_of_all = count_all(rows, place, search, split_gains)
         n_counted += 1
         if len(counts_of_all) > 0:
             counts = counts_of_all[search.bin_offsets[feature] : search.bin_offsets[feature + 1]]
@@ -225,40 +230,23 @@ def choose_split(
             counted.split_gain == best_counted.split_gain and feature < best_counted.feature
         ):
             best_counted = counted
-        if split_gains.argmax() == best_counted.feature:
-            return fields_of(best_counted)
-        split = best_of_features(histogram, total, search, low, high, 0, m, split_gains)
-    return fields_of(split)
 
 
 @inner_kernel
-def find_split_of_larger(
-    rows: GrowingRows, search: SplitSearch, larger: LeafToSearch, smaller: LeafToSearch, histogram: Int64Array
-) -> SplitFields:
-    """Return the best split of the larger child of a leaf; the smaller has too few documents to be split.
+def subtract_documents(rows: GrowingRows, place: Range, histogram: Int64Array) -> None:
+    """Take the documents of a leaf out of a histogram, from all bins but the most frequent of each feature.
 
-    rows      : GrowingRows, in      search : SplitSearch, in      larger, smaller : LeafToSearch, the children
-    histogram : int64[n_bins], packed sums of the leaf, in; of the larger child, complete, out
+    rows : GrowingRows, in      place : Range of the leaf      histogram : int64[n_bins], packed sums, in and out
     """
-    first, last, _, _ = smaller.place
-    for i in range(first, last):
+    for i in range(place[0], place[1]):
         row = np.uint64(rows.sampled[i])
         value = rows.packed[row]
         for k in range(np.uint64(rows.row_starts[row]), np.uint64(rows.row_stops[row])):
             histogram[np.uint64(rows.other_bins[k])] -= value
-    m = len(search.allowed)
-    split_gains = np.empty(m)
-    if search.constrained:
-        complete_histogram(histogram, larger.total, search.bin_offsets, search.most_frequent_bins, 0, m)
-        low, high = larger.bounds
-        find_best_constrained_split(histogram, larger.total, search, low, high, 0, m, split_gains)
-    else:
-        find_best_split(histogram, larger.total, search, 0, m, split_gains)
-    return choose_split(rows, larger.place, histogram, larger.total, search, larger.bounds, split_gains)
 
 
 @inner_kernel
-def find_splits_of_both(
+def find_splits(
     rows: GrowingRows,
     search: SplitSearch,
     larger: LeafToSearch,
@@ -266,31 +254,45 @@ def find_splits_of_both(
     histogram: Int64Array,
     histogram_of_smaller: Int64Array,
 ) -> tuple[SplitFields, SplitFields]:
-    """Return the best splits of both children of a leaf, of the larger child first, and write their histograms.
+    """Return the best splits of the children of a leaf, of the larger child first, and write their histograms.
 
-    rows      : GrowingRows, in      search : SplitSearch, in      larger, smaller : LeafToSearch, the children
+    rows      : GrowingRows, in      search : SplitSearch, in
+    larger, smaller : LeafToSearch, the children
     histogram : int64[n_bins], packed sums of the leaf, in; of the larger child, complete, out
-    histogram_of_smaller : int64[n_bins], packed sums of the smaller child, complete, out
+    histogram_of_smaller : int64[n_bins], packed sums of the smaller child, complete, out if it may be split
     """
-    histogram_of_smaller[:] = 0
-    row_arrays = (rows.row_starts, rows.row_stops, rows.other_bins)
-    add_documents(histogram_of_smaller, rows.sampled, rows.packed, *row_arrays, smaller.place[0], smaller.place[1])
     m = len(search.allowed)
     split_gains = np.empty((2, m))
-    if search.constrained:
-        bin_arrays = (search.bin_offsets, search.most_frequent_bins)
-        subtract_histogram(histogram, histogram_of_smaller, smaller.total, *bin_arrays, 0, m)
-        low, high = larger.bounds
-        find_best_constrained_split(histogram, larger.total, search, low, high, 0, m, split_gains[0])
-        low, high = smaller.bounds
-        find_best_constrained_split(histogram_of_smaller, smaller.total, search, low, high, 0, m, split_gains[1])
+    bin_arrays = (search.bin_offsets, search.most_frequent_bins)
+    both = may_split(smaller.place, search)
+    if both:
+        for b in range(np.uint64(len(histogram_of_smaller))):
+            histogram_of_smaller[b] = 0
+        row_arrays = (rows.row_starts, rows.row_stops, rows.other_bins)
+        add_documents(histogram_of_smaller, rows.sampled, rows.packed, *row_arrays, smaller.place[0], smaller.place[1])
     else:
+        subtract_documents(rows, smaller.place, histogram)
+    if both and search.constrained:
+        subtract_histogram(histogram, histogram_of_smaller, smaller.total, *bin_arrays, 0, m)
+    elif both:
         totals = (larger.total, smaller.total)
         find_best_splits_of_children(histogram, histogram_of_smaller, *totals, search, 0, m, split_gains)
-    of_larger = choose_split(rows, larger.place, histogram, larger.total, search, larger.bounds, split_gains[0])
-    return of_larger, choose_split(
-        rows, smaller.place, histogram_of_smaller, smaller.total, search, smaller.bounds, split_gains[1]
-    )
+    elif search.constrained:
+        complete_histogram(histogram, larger.total, *bin_arrays, 0, m)
+    else:
+        find_best_split(histogram, larger.total, search, 0, m, split_gains[0])
+    of_larger = of_smaller = fields_of(Split(-np.inf, -1, -1, False, 0))
+    for number in range(2 if both else 1):
+        leaf, sums = (larger, histogram) if number == 0 else (smaller, histogram_of_smaller)
+        if search.constrained:
+            low, high = leaf.bounds
+            find_best_constrained_split(sums, leaf.total, search, low, high, 0, m, split_gains[number])
+        found = choose_split(rows, leaf.place, sums, leaf.total, search, leaf.bounds, split_gains[number])
+        if number == 0:
+            of_larger = found
+        else:
+            of_smaller = found
+    return of_larger, of_smaller
 
 
 @kernel
@@ -321,21 +323,19 @@ def expand_leaf(
     first, last, first_unsampled, last_unsampled = place
     _, _, _, left_total, total = split
     left_bounds, right_bounds = bounds
-    documents, unsampled = rows.sampled[first:last], rows.unsampled[first_unsampled:last_unsampled]
-    n_left = divide_rows(rows, search, split, documents, rows.sampled_buffer[first:last])
-    n_left_unsampled = divide_rows(
-        rows, search, split, unsampled, rows.unsampled_buffer[first_unsampled:last_unsampled]
-    )
+    sampled = rows.sampled[first:last], rows.sampled_buffer[first:last]
+    unsampled = rows.unsampled[first_unsampled:last_unsampled], rows.unsampled_buffer[first_unsampled:last_unsampled]
+    n_left = n_left_unsampled = 0
+    for documents, buffer in (sampled, unsampled):
+        n_left, n_left_unsampled = n_left_unsampled, divide_rows(rows, search, split, documents, buffer)
     middle, middle_unsampled = first + n_left, first_unsampled + n_left_unsampled
     left = LeafToSearch((first, middle, first_unsampled, middle_unsampled), left_total, left_bounds)
     right = LeafToSearch((middle, last, middle_unsampled, last_unsampled), total - left_total, right_bounds)
     left_is_smaller = n_left <= last - middle
     smaller, larger = (left, right) if left_is_smaller else (right, left)
     of_smaller = of_larger = fields_of(Split(-np.inf, -1, -1, False, 0))
-    if may_split(smaller.place, search):
-        of_larger, of_smaller = find_splits_of_both(rows, search, larger, smaller, histogram, histogram_of_smaller)
-    elif may_split(larger.place, search):
-        of_larger = find_split_of_larger(rows, search, larger, smaller, histogram)
+    if may_split(larger.place, search) or may_split(smaller.place, search):
+        of_larger, of_smaller = find_splits(rows, search, larger, smaller, histogram, histogram_of_smaller)
     if left_is_smaller:
         return n_left, n_left_unsampled, of_smaller, of_larger
     return n_left, n_left_unsampled, of_larger, of_smaller

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array
-from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel, shared_kernel
 from lmart.kernels.row_arrays import SharedColumnRows
 from lmart.kernels.scoring.tree_walk import BinnedTree
 from lmart.kernels.trees.bin_edges import bin_of
@@ -174,7 +174,7 @@ def bin_in_row(codes: UInt16Array | UInt32Array, start: int, stop: int, first: i
     return usual_bin
 
 
-@kernel
+@shared_kernel
 def find_bins(
     documents: Int32Array,
     row_offsets: Int64Array,

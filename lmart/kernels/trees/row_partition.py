@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array, UInt8Array
-from lmart.kernels.numba_support.code_cache import kernel
+from lmart.kernels.numba_support.code_cache import kernel, shared_kernel
 
 
-@kernel
+@shared_kernel
 def count_children(
     bins: UInt8Array,
     split_bin: int,
@@ -38,7 +38,7 @@ def count_children(
     return n_left, n_right
 
 
-@kernel
+@shared_kernel
 def count_leaf_bins(bins: UInt8Array, documents: Int32Array, start: int, stop: int, counts: Int64Array) -> None:
     """Add how many of documents[start:stop] are in each bin of a feature.
 
@@ -50,7 +50,7 @@ def count_leaf_bins(bins: UInt8Array, documents: Int32Array, start: int, stop: i
         counts[bins[documents[i]]] += 1
 
 
-@kernel
+@shared_kernel
 def partition_rows(
     bins: UInt8Array,
     split_bin: int,

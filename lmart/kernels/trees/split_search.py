@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel, shared_kernel
 from lmart.kernels.trees.histogram import fill_most_frequent_bin
 from lmart.kernels.trees.split_gain import (
     ROUNDING,
@@ -72,7 +72,7 @@ def _best_cut(
     return best, best_size, best_bin, best_left_total
 
 
-@kernel
+@shared_kernel
 def best_split(
     histogram: Int64Array,
     counts: Int64Array,
@@ -116,6 +116,21 @@ def best_split(
 
 
 @inner_kernel
+def feature_of_highest(split_gains: Float64Array, first: int, last: int) -> int:
+    """Return the feature with the highest gain, -1 if none is above -inf.
+
+    split_gains : float64[m], the highest gain of each feature, in      first, last : int64, the features to choose from
+
+    Ties: lowest feature.
+    """
+    best, highest = -1, -np.inf
+    for f in range(first, last):
+        if split_gains[f] > highest:
+            best, highest = f, split_gains[f]
+    return best
+
+
+@inner_kernel
 def best_of_features(
     histogram: Int64Array,
     total: int,
@@ -135,16 +150,13 @@ def best_of_features(
 
     Ties: lowest feature.
     """
-    best = first
-    for f in range(first, last):
-        if split_gains[f] > split_gains[best]:
-            best = f
-    if first == last or split_gains[best] == -np.inf:
+    best = feature_of_highest(split_gains, first, last)
+    if best < 0:
         return Split(-np.inf, -1, -1, False, 0)
     return best_split(histogram, histogram, best, total, search, 0, low, high)
 
 
-@kernel
+@shared_kernel
 def find_best_split(
     histogram: Int64Array, total: int, search: SplitSearch, first: int, last: int, split_gains: Float64Array
 ) -> SplitFields:
@@ -168,7 +180,7 @@ def find_best_split(
     return fields_of(best_of_features(histogram, total, search, -np.inf, np.inf, first, last, split_gains))
 
 
-@kernel
+@shared_kernel
 def find_best_splits_of_children(
     larger: Int64Array,
     smaller: Int64Array,
@@ -211,7 +223,7 @@ def find_best_splits_of_children(
     return fields_of(larger_split), fields_of(smaller_split)
 
 
-@kernel
+@shared_kernel
 def find_best_constrained_split(
     histogram: Int64Array,
     total: int,

@@ -91,6 +91,21 @@ class TestKernelCache:
         monkeypatch.setitem(sys.modules, "other_toykernels", load(other))
         assert load(toy_file).toy(3) == 16
 
+    def test_a_shared_kernel_is_called_by_another_name_when_it_is_compiled_anew(
+        self, toy_file: Path, said: list[str]
+    ) -> None:
+        """A kernel that is kept calls the machine code of a shared one, whose name differs from process to process."""
+        toy_file.write_text(TOY.replace("@inner_kernel", "@shared_kernel").replace("inner_", "shared_"))
+        assert load(toy_file).toy(3) == 7
+        (own,) = (path for path in kept(toy_file) if ".toy-" in path.name)
+        before = own.read_bytes()
+        (shared,) = (path for path in kept(toy_file) if path != own)
+        shared.unlink()
+        again = load(toy_file)
+        assert (again.toy(3), hits(again), own.read_bytes()) == (7, 1, before)
+        assert shared.exists() and load(toy_file).helper(3) == 6
+        assert said == ["compiling"]
+
     def test_without_any_folder_it_says_so_once(
         self, toy_file: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
