@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array, UInt32Array, UInt64Array
-from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.code_cache import inner_kernel, kernel, shared_kernel
 from lmart.kernels.numba_support.intrinsics import clear_where_above
 from lmart.kernels.row_arrays import RowArrays
 from lmart.kernels.scoring.step_trees import StepTrees, add_step_trees
 from lmart.kernels.scoring.tree_walk import CodedTrees, walk_codes
 
-FEW_ROWS = 24  # most rows that are walked down the trees, for which clearing bits would take longer
+FEW_ROWS = 40  # most rows that are walked down the trees, for which clearing bits would take longer
 BLOCK_ROWS = 128  # documents processed together, a byte each: their codes and bitvectors stay in the nearest caches
 # Where the parts of a mask word start, from the low bits up; the lowest eight are the mask.
 _CODE, _FLIP, _BYTE, _COLUMN = np.uint64(8), np.uint64(16), np.uint64(17), np.uint64(40)
@@ -178,12 +178,12 @@ def count_thresholds_below(
 
     Eight cells are searched together, so that their loads overlap, and no branch depends on a value.
     """
-    if n < np.uint64(3):  # fewer are faster by themselves
-        for c in range(n):
-            below[c] = thresholds_below(grid, base, n_bits, values[np.uint64(c) * step_of_cells])
-        return
+    rest = n & np.uint64(7)
+    n_grouped = n - rest if rest < np.uint64(3) else n  # one or two are faster by themselves
+    for c in range(n_grouped, n):
+        below[c] = thresholds_below(grid, base, n_bits, values[np.uint64(c) * step_of_cells])
     last = n - _ONE
-    for group in range(np.uint64(0), n, np.uint64(8)):
+    for group in range(np.uint64(0), n_grouped, np.uint64(8)):
         c0 = np.uint64(group)  # past the end the last cell is done again, which changes nothing
         c1 = min(c0 + _ONE, last)
         c2 = min(c0 + np.uint64(2), last)
@@ -270,7 +270,7 @@ def write_absent_codes(absent_codes: UInt8Array, n: int, codes: UInt8Array) -> N
             codes[v, :] = absent_codes[v]
 
 
-@kernel
+@shared_kernel
 def code_rows(
     rows: RowArrays,
     column_map: Int32Array,
@@ -330,7 +330,7 @@ def code_rows(
                     coded[np.uint64(cell_rows[begin + d])] = code_of(below[d], start_code, missing_code)
 
 
-@kernel
+@shared_kernel
 def add_trees(trees: MaskedTrees, codes: UInt8Array, bitvectors: UInt8Array, sums: Float64Array) -> None:
     """Add to the sum of each of BLOCK_ROWS documents its leaf value in every tree, in tree order.
 
@@ -409,17 +409,16 @@ def score_rows(
         np.empty(most_cells, np.uint32),
     )
     codes = np.empty((len(plan.absent_codes) + 1, BLOCK_ROWS), np.uint8)  # trees of one leaf still look at a code
-    leaf_values = np.empty(8, np.float64)
     bitvectors = np.empty((trees.n_bytes, BLOCK_ROWS), np.uint8)
     sums = np.empty(BLOCK_ROWS, np.float64)
     for start in range(first, stop, BLOCK_ROWS):
         n = min(BLOCK_ROWS, stop - start)
         code_rows(rows, column_map, start, start + n, plan, buffers, codes)
+        for i in range(BLOCK_ROWS):
+            sums[i] = trees.base_score
         if n <= FEW_ROWS:
-            for i in range(n):
-                sums[i] = walk_codes(coded_trees, codes, np.uint64(i), trees.in_float32, trees.base_score, leaf_values)
+            walk_codes(coded_trees, codes, n, trees.in_float32, sums)
         else:
-            sums[:] = trees.base_score
             add_trees(trees, codes, bitvectors, sums)
         add_step_trees(trees.steps, codes, n, trees.in_float32, sums)
         for i in range(n):

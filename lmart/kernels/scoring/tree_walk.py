@@ -98,45 +98,56 @@ def next_place(words: UInt64Array, codes: UInt8Array, place: np.uint64, document
 
 
 @inner_kernel
-def walk_codes(
-    trees: CodedTrees, codes: UInt8Array, document: np.uint64, in_float32: bool, score: float, leaf_values: Float64Array
-) -> float:
-    """Return a document's score raised by its leaf value in every tree, in tree order.
+def walk_codes(trees: CodedTrees, codes: UInt8Array, n: int, in_float32: bool, sums: Float64Array) -> None:
+    """Add to the sum of each of n documents its leaf value in every tree, in tree order.
 
-    trees      : CodedTrees, in      codes : uint8[n_coded, n], in      document : uint64, below n
+    trees : CodedTrees, in      codes : uint8[n_coded, >= n], in
     in_float32 : bool, the sum is rounded to float32 after each tree
-    score      : float64      leaf_values : float64[8], overwritten
+    sums  : float64[>= n], in and out
 
-    Eight trees are walked together, so that their loads overlap, and no branch depends on a comparison.
+    Eight trees are walked together, so that their loads overlap, and no branch depends on a comparison; all documents
+    before the next eight trees, so that the nodes of these stay in the nearest cache.
     """
     words, values = trees.words, trees.values
     for tree in range(0, trees.n_trees, 8):
-        n = min(8, trees.n_trees - tree)
-        last = np.uint64(tree + n - 1)
-        p0 = np.uint64(tree)  # past the end the last tree is walked again, for nothing
-        p1 = min(p0 + _ONE, last)
-        p2 = min(p0 + np.uint64(2), last)
-        p3 = min(p0 + np.uint64(3), last)
-        p4 = min(p0 + np.uint64(4), last)
-        p5 = min(p0 + np.uint64(5), last)
-        p6 = min(p0 + np.uint64(6), last)
-        p7 = min(p0 + np.uint64(7), last)
-        moved = _ONE
-        while moved != np.uint64(0):
-            q0 = next_place(words, codes, p0, document)
-            q1 = next_place(words, codes, p1, document)
-            q2 = next_place(words, codes, p2, document)
-            q3 = next_place(words, codes, p3, document)
-            q4 = next_place(words, codes, p4, document)
-            q5 = next_place(words, codes, p5, document)
-            q6 = next_place(words, codes, p6, document)
-            q7 = next_place(words, codes, p7, document)
-            moved = (p0 ^ q0) | (p1 ^ q1) | (p2 ^ q2) | (p3 ^ q3) | (p4 ^ q4) | (p5 ^ q5) | (p6 ^ q6) | (p7 ^ q7)
-            p0, p1, p2, p3, p4, p5, p6, p7 = q0, q1, q2, q3, q4, q5, q6, q7
-        leaf_values[0], leaf_values[1], leaf_values[2], leaf_values[3] = values[p0], values[p1], values[p2], values[p3]
-        leaf_values[4], leaf_values[5], leaf_values[6], leaf_values[7] = values[p4], values[p5], values[p6], values[p7]
-        for i in range(n):
-            score += leaf_values[i]
-            if in_float32:
-                score = np.float64(np.float32(score))
-    return score
+        n_walked = min(8, trees.n_trees - tree)
+        last = np.uint64(tree + n_walked - 1)
+        r0 = np.uint64(tree)  # past the end the last tree is walked again, for nothing
+        r1 = min(r0 + _ONE, last)
+        r2 = min(r0 + np.uint64(2), last)
+        r3 = min(r0 + np.uint64(3), last)
+        r4 = min(r0 + np.uint64(4), last)
+        r5 = min(r0 + np.uint64(5), last)
+        r6 = min(r0 + np.uint64(6), last)
+        r7 = min(r0 + np.uint64(7), last)
+        for d in range(np.uint64(n)):
+            document = np.uint64(d)
+            p0, p1, p2, p3, p4, p5, p6, p7 = r0, r1, r2, r3, r4, r5, r6, r7
+            moved = _ONE
+            while moved != np.uint64(0):
+                q0 = next_place(words, codes, p0, document)
+                q1 = next_place(words, codes, p1, document)
+                q2 = next_place(words, codes, p2, document)
+                q3 = next_place(words, codes, p3, document)
+                q4 = next_place(words, codes, p4, document)
+                q5 = next_place(words, codes, p5, document)
+                q6 = next_place(words, codes, p6, document)
+                q7 = next_place(words, codes, p7, document)
+                moved = (p0 ^ q0) | (p1 ^ q1) | (p2 ^ q2) | (p3 ^ q3) | (p4 ^ q4) | (p5 ^ q5) | (p6 ^ q6) | (p7 ^ q7)
+                p0, p1, p2, p3, p4, p5, p6, p7 = q0, q1, q2, q3, q4, q5, q6, q7
+            leaf_values = (
+                values[p0],
+                values[p1],
+                values[p2],
+                values[p3],
+                values[p4],
+                values[p5],
+                values[p6],
+                values[p7],
+            )
+            total = sums[document]
+            for i in range(n_walked):
+                total += leaf_values[i]
+                if in_float32:
+                    total = np.float64(np.float32(total))
+            sums[document] = total
