@@ -22,7 +22,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=[(2, 2), (7, 1)], ids=["2 workers of 2 threads", "7 workers of 1 thread"])
+@pytest.fixture(scope="module", params=[(2, 2), (6, 1)], ids=["2 workers of 2 threads", "6 workers of 1 thread"])
 def address(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a scheduler with workers."""
     n_workers, threads = request.param
