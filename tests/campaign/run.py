@@ -12,6 +12,7 @@ import argparse
 import importlib
 import os
 import random
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -81,8 +82,13 @@ def table(tallies: Sequence[Tally], seconds: float) -> str:
 
 
 def attacked(part: str, seed: int, until: float, inputs: Mapping[str, bytes]) -> list[Tally]:
-    """Run a part on sound inputs; one that fails is a tally of its own."""
+    """Run a part in a folder that has nothing but sound inputs; one that fails is a tally of its own."""
     print(f"{part} ...", flush=True)
+    for path in Path().iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     for name, content in inputs.items():
         Path(name).write_bytes(content)
     try:
