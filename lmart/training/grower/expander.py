@@ -23,7 +23,6 @@ from lmart.training.grower.tree import (
     split_leaf,
 )
 
-LARGE = 4_096  # documents of a leaf from which on kernels for one step each are faster than one for all steps
 AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
 
 
@@ -126,8 +125,8 @@ class Expander(ABC):
 class LocalExpander(Expander):
     """Expands leaves whose documents are in this process's memory.
 
-    A leaf is expanded by one worker, a small one in one call of a kernel; the largest are taken one by one, each by all
-    workers.
+    A leaf is expanded by one worker, in one call of a kernel; the largest are taken one by one, each by all workers,
+    with a kernel for each step.
     """
 
     def __init__(self, params: GrowParams, leaves: LocalLeaves) -> None:
@@ -155,7 +154,7 @@ class LocalExpander(Expander):
     def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
         """Split a leaf and find the best splits of its children; buffer : int64[n_bins] for one of their histograms."""
         split, leaves, deepest = leaf.known_split, self._leaves, self._params.settings.max_depth
-        if pool.threads > 1 or leaves.n_documents(leaf.number) >= LARGE or leaf.depth + 1 == deepest:
+        if pool.threads > 1 or leaf.depth + 1 == deepest:
             self.expand_by_histograms(leaf, left, right, buffer, pool)
             return
         children = divide(leaf, left, right, self._params)
