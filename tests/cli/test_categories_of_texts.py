@@ -203,3 +203,16 @@ def test_texts_of_numbers_stay_texts_when_the_model_has_texts() -> None:
     data = lmart.Dataset(numbers, labels, ids, feature_names=["shop", "price"])
     with pytest.raises(DataError, match="feature 'shop' is a category of texts in the model, but has numbers"):
         lmart.train(data, categorical=["shop"], continue_from="a.json")
+
+
+def test_why_names_the_texts() -> None:
+    run("train", "--data", "d.csv", "--categorical", "shop", "--ignore-columns", "title", *ONE, "-o", "m.json")
+    header, query = "rel,qid,shop,price\n", ["1,q,ünï,0", "0,q,new,0", "0,q,,0"]
+    Path("w.csv").write_text(header + "\n".join(query) + "\n")
+
+    def shops(*documents: str) -> list[str]:
+        lines = run("predict", "-q", "-m", "m.json", "--data", "w.csv", "--why", "q", *documents).stdout.splitlines()
+        return [line for line in lines if line.startswith("shop")]
+
+    assert "  ünï  not seen in training  " in shops("1", "2")[0]
+    assert "  ünï     missing  " in shops("1", "3")[0]

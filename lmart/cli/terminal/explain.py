@@ -11,7 +11,9 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
 from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, shown, standard_output
+from lmart.data.categories import NO_VALUE, Categories
 from lmart.data.dataset import SparseRows, join_rows, take_rows
+from lmart.decimals import shortest
 from lmart.errors import DataError, quote, visible
 from lmart.formats.documents.blocks import RowReader
 from lmart.scoring.ensemble import Ensemble
@@ -70,12 +72,12 @@ def _feature_rows(
     differences = adds_a - adds_b
     order = np.argsort(-np.abs(differences), kind="stable")
     order = order[differences[order] != 0.0]
-    values = _values(rows, column_map.tolist(), ensemble.n_features, ensemble.absent)
+    values = _values(rows, column_map.tolist(), ensemble)
+    categories = {of_feature.column: of_feature for of_feature in ensemble.categories}
     return [
         (
             visible(ensemble.feature_name(column)),
-            _shown_value(values[0][column]),
-            _shown_value(values[1][column]),
+            *(_shown_value(of_row[column], categories.get(column)) for of_row in values),
             *map(_shown, (adds_a[column], adds_b[column], differences[column])),
         )
         for column in order.tolist()
@@ -157,20 +159,31 @@ def _find(query: _Query, name: str, query_id: str, source: str) -> int:
     )
 
 
-def _values(rows: SparseRows, column_map: list[int], n_features: int, absent: str) -> list[list[float]]:
-    """Return the value of each of the model's features in each row."""
+def _values(rows: SparseRows, column_map: list[int], ensemble: Ensemble) -> list[list[float]]:
+    """Return what each row holds of each of the model's features."""
+    absent = [0.0 if ensemble.absent == "zero" else math.nan] * (ensemble.n_features + 1)
+    for of_feature in ensemble.categories:
+        if of_feature.of_texts and ensemble.absent == "zero":
+            absent[of_feature.column] = NO_VALUE
     found = []
     for row in range(len(rows)):
         cells = rows.between(row, row + 1)
-        values = [0.0 if absent == "zero" else math.nan] * (n_features + 1)
+        values = absent.copy()
         for column, value in zip(cells.columns.tolist(), cells.values.tolist(), strict=True):
             values[column_map[column]] = value  # an unknown feature is at -1, past all others
         found.append(values)
     return found
 
 
-def _shown_value(value: float) -> str:
-    return "missing" if math.isnan(value) else f"{value:.6g}"
+def _shown_value(value: float, categories: Categories | None) -> str:
+    if math.isnan(value):
+        return "missing"
+    if categories is None:
+        return f"{value:.6g}"
+    if not categories.of_texts:
+        return shortest(value)  # of a number that is a name, every digit counts
+    is_known = value in range(len(categories.values))
+    return visible(str(categories.values[int(value)])) if is_known else "not seen in training"
 
 
 def _shown(value: float) -> str:
