@@ -152,7 +152,13 @@ def with_catboost(train: Choices, test: Choices) -> Float64Array:
         n = train.n_categories
         return [[*map(int, row[:n]), *row[n:]] for row in rows.X.tolist()]
 
-    settings = {"loss_function": "YetiRank", "iterations": TREES, "thread_count": 1, "verbose": False}
+    settings = {
+        "loss_function": "YetiRank",
+        "iterations": TREES,
+        "thread_count": 1,
+        "verbose": False,
+        "allow_writing_files": False,
+    }
     ranker = catboost.CatBoostRanker(**settings)
     ranker.fit(catboost.Pool(frame(train), train.y, group_id=train.qid, cat_features=list(range(train.n_categories))))
     found: Float64Array = ranker.predict(frame(test))
