@@ -15,7 +15,7 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edges import BinEdges
-from lmart.data.categories import NO_VALUE, Categories, as_numbers, cells_of, placed_rows
+from lmart.data.categories import NO_VALUE, Categories, as_numbers, cells_of, placed_rows, unwritten
 from lmart.data.dataset import Features, RankingDataset, Rows, SparseRows, Unbinned, pieces, query_ranges
 from lmart.decimals import shortest
 from lmart.errors import DataError, counted, quote
@@ -320,11 +320,6 @@ def folds_of_queries(first: int, n_queries: int, seed: int) -> UInt8Array:
     numbers = np.arange(first, first + n_queries, dtype=np.int32)
     gradient_sampling.mix_each(numbers, np.uint64(round_key(seed, 0)), mixed)
     return (mixed % np.uint64(FOLDS)).astype(np.uint8)
-
-
-def unwritten(absent: str, of_texts: bool) -> float:
-    """Return what a row holds of a category that it does not name: with 'zero', 0, or a text that is none of them."""
-    return np.nan if absent == "missing" else -1.0 if of_texts else 0.0
 
 
 def distinct_values(cells: Float64Array) -> Float64Array:

@@ -124,6 +124,11 @@ class Categories:
         return goes_left[:-1], bool(goes_left[-1])
 
 
+def unwritten(absent: str, of_texts: bool) -> float:
+    """Return what a row holds of a category that it does not name: with 'zero', 0, or a text that is none of them."""
+    return np.nan if absent == "missing" else -1.0 if of_texts else 0.0
+
+
 def as_numbers(texts: Sequence[str]) -> Float64Array | None:
     """Return the whole numbers that texts say, float64[n]; None when one says none."""
     try:

@@ -300,9 +300,9 @@ def _with_common_texts(
     rows = dataset.features
     values = rows.values.copy() if texts else rows.values
     for column, feature in enumerate(place.tolist() if texts else ()):
-        cells = (
-            np.flatnonzero((rows.columns == column) & ~np.isnan(values)) if feature in texts else np.zeros(0, np.int64)
-        )
+        if feature not in texts:
+            continue
+        cells = np.flatnonzero((rows.columns == column) & ~np.isnan(values))
         if column in dataset.texts:
             table = np.array([*(texts[feature][text] for text in dataset.texts[column]), -1.0])
             values[cells] = table[values[cells].astype(np.int64)]

@@ -19,9 +19,8 @@ from lmart.binning.categories import (
     looked_up,
     place_values,
     refuse_fractions,
-    unwritten,
 )
-from lmart.data.categories import Categories, as_numbers
+from lmart.data.categories import Categories, as_numbers, unwritten
 from lmart.data.dataset import SparseRows
 from lmart.distributed.actors import Actors, add_all
 from lmart.distributed.reading import JoinedSet

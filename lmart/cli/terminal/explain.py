@@ -11,7 +11,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
 from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, shown, standard_output
-from lmart.data.categories import NO_VALUE, Categories
+from lmart.data.categories import Categories, unwritten
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.decimals import shortest
 from lmart.errors import DataError, quote, visible
@@ -163,8 +163,7 @@ def _values(rows: SparseRows, column_map: list[int], ensemble: Ensemble) -> list
     """Return what each row holds of each of the model's features."""
     absent = [0.0 if ensemble.absent == "zero" else math.nan] * (ensemble.n_features + 1)
     for of_feature in ensemble.categories:
-        if of_feature.of_texts and ensemble.absent == "zero":
-            absent[of_feature.column] = NO_VALUE
+        absent[of_feature.column] = unwritten(ensemble.absent, of_feature.of_texts)
     found = []
     for row in range(len(rows)):
         cells = rows.between(row, row + 1)
