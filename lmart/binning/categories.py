@@ -15,7 +15,16 @@ import numpy as np
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array, UInt8Array
 from lmart.binning.binned_features import BinnedDataset, bin_dataset
 from lmart.binning.edges import BinEdges
-from lmart.data.categories import NO_VALUE, Categories, as_numbers, cells_of, placed_rows, unwritten
+from lmart.data.categories import (
+    LARGEST,
+    NO_VALUE,
+    Categories,
+    as_numbers,
+    cells_of,
+    looked_up,
+    placed_rows,
+    unwritten,
+)
 from lmart.data.dataset import Features, RankingDataset, Rows, SparseRows, Unbinned, pieces, query_ranges
 from lmart.decimals import shortest
 from lmart.errors import DataError, counted, quote
@@ -31,7 +40,6 @@ FOLDS = 4  # of queries; few, as the places of a value in many folds would tell 
 STEPS = 10  # of the fit
 PRIOR = 1.0  # curvature that pulls an effect towards 0
 FREQUENT = 16.0  # curvature from which the place of a value hardly depends on a query
-LARGEST = 2**53  # whole numbers up to it are exact
 
 
 class Effects(NamedTuple):
@@ -304,14 +312,6 @@ def _cells_of_columns(dataset: Unbinned, columns: Sequence[int], absent: str) ->
             rows = np.searchsorted(part.offsets, places, "right") - 1
             cells[column][start + rows] = part.values[places]
     return cells
-
-
-def looked_up(table: Float64Array, cells: Float64Array) -> Float64Array:
-    """Return the entry of each number, float64[n]; nan stays."""
-    found = cells.copy()
-    there = ~np.isnan(cells)
-    found[there] = table[cells[there].astype(np.int64)]
-    return found
 
 
 def folds_of_queries(first: int, n_queries: int, seed: int) -> UInt8Array:

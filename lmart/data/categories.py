@@ -16,6 +16,7 @@ from lmart.errors import ArrayError, quote
 
 NO_WORDS = ("", "na", "null")  # of fields without a value, in small letters
 MISSING = frozenset({*NO_WORDS, "nan"})
+LARGEST = 2**53  # whole numbers up to it are exact
 NO_VALUE = 0.5  # what rows hold of a text that is no value of a category
 
 
@@ -129,6 +130,14 @@ def unwritten(absent: str, of_texts: bool) -> float:
     return np.nan if absent == "missing" else -1.0 if of_texts else 0.0
 
 
+def looked_up(table: Float64Array, cells: Float64Array) -> Float64Array:
+    """Return the entry of each number, float64[n]; nan stays."""
+    found = cells.copy()
+    there = ~np.isnan(cells)
+    found[there] = table[cells[there].astype(np.int64)]
+    return found
+
+
 def as_numbers(texts: Sequence[str]) -> Float64Array | None:
     """Return the whole numbers that texts say, float64[n]; None when one says none."""
     try:
@@ -167,8 +176,8 @@ class PlacedRows:
             refuse_numbers(part, column, name)
         values = part.values.copy()
         for column, table in self.tables.items():
-            cells = np.flatnonzero((part.columns == column) & ~np.isnan(values))
-            values[cells] = table[values[cells].astype(np.int64)]
+            cells = part.columns == column
+            values[cells] = looked_up(table, values[cells])
         return SparseRows(part.offsets, part.columns, values)
 
 

@@ -16,11 +16,10 @@ from lmart.binning.categories import (
     fit_effects,
     folds_of_queries,
     idle_texts,
-    looked_up,
     place_values,
     refuse_fractions,
 )
-from lmart.data.categories import Categories, as_numbers, unwritten
+from lmart.data.categories import Categories, as_numbers, looked_up, unwritten
 from lmart.data.dataset import SparseRows
 from lmart.distributed.actors import Actors, add_all
 from lmart.distributed.reading import JoinedSet

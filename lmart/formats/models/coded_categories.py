@@ -8,12 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from lmart.array_types import Float64Array
-from lmart.data.categories import Categories
+from lmart.data.categories import LARGEST, Categories
 from lmart.errors import first_repeated
 from lmart.formats.models.nodes import LARGEST_NUMBER
 from lmart.scoring.ensemble import FlatTrees
-
-LARGEST = 2**53  # whole numbers up to it are exact
 
 
 def category_of_codes(column: int, listed: Sequence[object]) -> Categories | None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.categories import Categories
+from lmart.data.categories import LARGEST, Categories
 from lmart.errors import LmartError, ModelError, first_repeated, quote
 from lmart.formats.format_records import GIVE_MODEL, WrittenModel, beginning
 from lmart.formats.models.json_text import BLANKS, parse_json, spelled
@@ -243,7 +243,7 @@ def _categories(listed: object, feature_ids: Int64Array, path: str) -> tuple[Cat
             raise ModelError(f"category {number}: 'values' is not a list of whole numbers, or of texts", path)
         if (twice := first_repeated(values)) is not None:
             raise ModelError(f"category {number}: the value {spelled(twice)} stands twice", path)
-        if any(type(value) is int and abs(value) > 2**53 for value in values):
+        if any(type(value) is int and abs(value) > LARGEST for value in values):
             raise ModelError(f"category {number}: a value is beyond 2^53", path)
         if type(unseen) is not int or not 0 <= unseen <= len(values):
             raise ModelError(f"category {number}: 'unseen' is {spelled(unseen)}, no place among the values", path)
