@@ -73,9 +73,9 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def either(names: Sequence[str]) -> str:
-    """Return alternatives as text, such as `tsv, trec or jsonl`."""
-    return " or ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
+def either(names: Sequence[str], word: str = "or") -> str:
+    """Return alternatives as text, such as `tsv, trec or jsonl`, or with another word before the last."""
+    return f" {word} ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def first_repeated(values: Iterable[T]) -> T | None:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmart import __version__
 from lmart.data.dataset import join_rows, pieces, take_rows
 from lmart.decimals import shortest
 from lmart.errors import LmartError, needs_package
@@ -267,9 +266,7 @@ def page(
             explained = None if means is None else Explained("the data", means.n_rows)
             effects = sample.effects(summary.importance, top, pool)
     trees, run = first_trees(summary), model.history
-    content = ModelPage(
-        "the model", summary, __version__, top, trees, explained, effects, run, "history", title or "The model"
-    )
+    content = ModelPage("the model", summary, top, trees, explained, effects, run, "history", title or "The model")
     with AtomicOutputs() as files:
         files.open(name).write(render_model_page(content))
 

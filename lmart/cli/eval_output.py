@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import click
 
-from lmart import __version__
 from lmart.cli.eval_request import EvalOutput
 from lmart.cli.signals import flush_output
 from lmart.cli.terminal.eval import print_comparisons, print_result
@@ -60,7 +59,7 @@ class PageRequest:
         """Return the page."""
         curve = narrowed(whole, cutoff_names())
         drawn = statistics_of(curve, statistics.resampling, pool, compared=False)
-        content = page_content(result, statistics, curve, drawn, __version__, self.run, self.run_path, self.title)
+        content = page_content(result, statistics, curve, drawn, self.run, self.run_path, self.title)
         return render_page(content)
 
 

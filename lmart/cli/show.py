@@ -186,7 +186,6 @@ def _other_json(content: bytes) -> str | None:
 
 def _show_report(report: RunReport, file: str, options: ShowOptions) -> None:
     """Print how a run went, and write its page."""
-    from lmart import __version__
     from lmart.cli.show_output import print_json, print_lines, write
     from lmart.cli.terminal.layout import standard_output
     from lmart.cli.terminal.model import curve_table, run_lines
@@ -208,7 +207,7 @@ def _show_report(report: RunReport, file: str, options: ShowOptions) -> None:
         else:
             print_lines(run_lines(report, file, options.top, standard_output()))
 
-    write(options, lambda: render_run_page(report, file, __version__, options.top, options.title), output)
+    write(options, lambda: render_run_page(report, file, options.top, options.title), output)
 
 
 def _show_checkpoint(content: CheckpointContent, file: str, options: ShowOptions) -> None:

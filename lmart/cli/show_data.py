@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lmart import __version__
 from lmart.cli.show_output import print_json, print_lines, write
 from lmart.cli.show_request import ShowOptions
 from lmart.cli.terminal.console import Console
@@ -33,7 +32,7 @@ def show_data(
     with WorkerPool(threads) as pool:
         summaries = [summarize_data(path, read_options, Gain(), pool) for path in (file, other) if path is not None]
     drift = None if other is None else compare_data(*summaries)
-    page = DataPage(summaries, drift, __version__, options.top, options.title)
+    page = DataPage(summaries, drift, options.top, options.title)
     write(options, lambda: render_data_page(page), lambda: _print(summaries, drift, options))
 
 

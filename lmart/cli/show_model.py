@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lmart import __version__
 from lmart.cli.show_output import print_json, print_lines, write
 from lmart.cli.show_request import ShownModel, ShowOptions
 from lmart.cli.terminal.console import Console
@@ -101,7 +100,6 @@ def _page(
         ModelPage(
             file,
             summary,
-            __version__,
             options.top,
             first_trees(summary) if options.tree is None else [options.tree],
             None if data is None else data.explained,

@@ -16,7 +16,7 @@ from lmart.cli.options.shared import ClusterOptions, Running, cluster_options, d
 from lmart.cli.options.types import MeasureType
 from lmart.cli.run_trace import RunTrace
 from lmart.cli.terminal.console import Console
-from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainRequest, is_names
+from lmart.cli.train_request import MetadataFiles, SelectionOptions, TrainFiles, TrainJob, TrainRequest, is_names
 from lmart.constraints import is_list
 from lmart.formats.read_options import ReadOptions
 from lmart.memory import keep_memory_constant
@@ -91,11 +91,12 @@ def _train(request: TrainRequest, cluster: ClusterOptions, running: Running) -> 
     from lmart.cli import train_run
     from lmart.cli.train_inputs import read_inputs
     from lmart.cli.train_state import run_state
+    from lmart.reports.run_report import RunRecord
     from lmart.threads import WorkerPool
 
     files = request.files
     request.check_outputs()
-    request = request.with_constraints_read().with_categories_read()
+    request = request.with_lists_read()
     if cluster.dask is None:  # a driver holds no rows, and gets its messages faster into memory that it has
         keep_memory_constant()
     console = Console(running.quiet, speaks=True)
@@ -108,9 +109,10 @@ def _train(request: TrainRequest, cluster: ClusterOptions, running: Running) -> 
     with ExitStack() as stack:
         state = stack.enter_context(run_state(files.checkpoint, console))
         pool = stack.enter_context(WorkerPool(count))
+        job = TrainJob(request, pool, state, console, RunRecord())
         if cluster.dask is None:
-            inputs, fitted = train_run.train(request, lambda: read_inputs(request, pool, console), pool, state, console)
+            fitted = train_run.train(job, lambda: read_inputs(request, pool, console))
         else:
-            inputs, fitted = train_run.train_on_workers(request, cluster, pool, state, console)
+            fitted = train_run.train_on_workers(job, cluster)
         state.remove()
-    train_run.report_result(request, inputs, fitted, time.perf_counter() - began, console)
+    train_run.report_result(job, fitted, time.perf_counter() - began)

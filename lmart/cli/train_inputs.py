@@ -216,7 +216,7 @@ def check_columns(dataset: TableColumns, request: TrainRequest, console: Console
     for path, fault in missing_columns(dataset).items():
         if request.files.strict:
             raise DataError(f"{fault}; give the files the same columns, or do without --strict", path)
-        console.warning(f"{'standard input' if path == '-' else path}: {fault}; counted as {counted_as}")
+        console.warning(f"{input_name(path)}: {fault}; counted as {counted_as}")
 
 
 def read_on_workers(request: TrainRequest, cluster: Cluster, console: Console) -> TrainingInputs:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from lmart.binning.validation_set import CodedDataset
     from lmart.data.dataset import RankingDataset
     from lmart.data.metadata import Metadata
+    from lmart.reports.run_report import RunRecord
     from lmart.scoring.ensemble import Ensemble
+    from lmart.threads import WorkerPool
+    from lmart.training.checkpoint import RunState
     from lmart.training.resolving import Trainable
     from lmart.training.search_space import Dimension
 
@@ -513,23 +516,16 @@ class TrainRequest:
         if self.selection.selects:  # whose tables go to standard output
             check_output("-", self.inputs)
 
-    def with_constraints_read(self) -> TrainRequest:
-        """Return the request with the monotone constraints of a file, if that is what is given, as a list."""
-        from lmart.formats.metadata_files import read_monotone
+    def with_lists_read(self) -> TrainRequest:
+        """Return the request with the monotone constraints and the categories that files hold as lists."""
+        from lmart.formats.metadata_files import read_categories, read_monotone
 
-        path = self.constraints_file
-        if path is None:
-            return self
-        return replace(self, settings=replace(self.settings, monotone=str(read_monotone(path))))
-
-    def with_categories_read(self) -> TrainRequest:
-        """Return the request with the categories that a file names, if that is what is given, as a list."""
-        from lmart.formats.metadata_files import read_categories
-
-        path = self.categories_file
-        if path is None:
-            return self
-        return replace(self, settings=replace(self.settings, categorical=",".join(read_categories(path))))
+        settings = self.settings
+        if self.constraints_file is not None:
+            settings = replace(settings, monotone=str(read_monotone(self.constraints_file)))
+        if self.categories_file is not None:
+            settings = replace(settings, categorical=",".join(read_categories(self.categories_file)))
+        return replace(self, settings=settings)
 
     def with_model_read(self, console: Console) -> TrainRequest:
         """Return the request with the model to go on from, if there is one, and the meaning of absent cells from it.
@@ -555,6 +551,17 @@ class TrainRequest:
         for text in idle_options(self.settings, self.selection.on_command_line):
             console.warning(text)
         return replace(self, read_options=self.read_options.telling(console.notice, console.warning, console.reading()))
+
+
+@dataclass(frozen=True, eq=False)
+class TrainJob:
+    """A run of train: what is asked for, and what the run works with."""
+
+    request: TrainRequest
+    pool: WorkerPool
+    state: RunState
+    console: Console
+    record: RunRecord
 
 
 def is_names(text: str) -> bool:

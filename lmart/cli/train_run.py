@@ -13,10 +13,9 @@ from lmart.cli.model_selection import SelectedSettings, select_settings, selecti
 from lmart.cli.options.shared import ClusterOptions
 from lmart.cli.signals import flush_output, interrupt_behind
 from lmart.cli.terminal import training
-from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.training_progress import RoundProgress
 from lmart.cli.train_inputs import TrainingInputs, read_on_workers, read_together
-from lmart.cli.train_request import TrainRequest
+from lmart.cli.train_request import TrainJob, TrainRequest
 from lmart.cli.train_state import begin
 from lmart.data.dataset import RankingDataset
 from lmart.errors import counted
@@ -28,8 +27,9 @@ from lmart.scoring.ensemble import Ensemble
 from lmart.settings.resolved import ResolvedSettings
 from lmart.streams import AtomicOutput, AtomicOutputs
 from lmart.threads import WorkerPool
+from lmart.training import remarks
 from lmart.training.boosting import BoostingRun, TrainingRun
-from lmart.training.checkpoint import MODEL, REFIT, RunState
+from lmart.training.checkpoint import MODEL, REFIT
 from lmart.training.cross_validation import LEVEL, CrossValidation
 from lmart.training.refitting import settings_of_refit
 from lmart.training.resolving import Trainable, resolve_for
@@ -57,51 +57,45 @@ class FittedModel:
         return (self.refitted or self.result).ensemble
 
 
-def train(
-    request: TrainRequest,
-    read: Callable[[], TrainingInputs],
-    pool: WorkerPool,
-    state: RunState,
-    console: Console,
-) -> tuple[TrainingInputs, FittedModel]:
-    """Read the inputs, select settings, fit the model and write all outputs; return what was read and fitted."""
-    record = RunRecord()
-    with record.timed("reading"):
+def train(job: TrainJob, read: Callable[[], TrainingInputs]) -> FittedModel:
+    """Read the inputs, select settings, fit the model and write all outputs."""
+    with job.record.timed("reading"):
         inputs = read()
-        resolved = resolve_settings(request, inputs)
+        resolved = resolve_settings(job.request, inputs)
         # Before time is spent on training, as the files may not fit together.
-        together = read_together(request, inputs, pool) if request.files.refit else None
-    report_inputs(request, inputs, resolved, console)
-    begin(request, inputs, state, console)
-    selected = select(request, inputs, resolved, record, pool, state, console)
+        together = read_together(job.request, inputs, job.pool) if job.request.files.refit else None
+    report_inputs(job, inputs, resolved)
+    begin(job, inputs)
+    selected = select(job, inputs, resolved)
     try:
-        fitted = fit(request, inputs, selected.settings, record, pool, state, console)
+        fitted = fit(job, inputs, selected.settings)
     except BaseException as fault:
-        if interrupt_behind(fault) is not None and request.files.on_interrupt == "model":
-            write_model_so_far(request, inputs, selected, record, pool, state, console)
+        if interrupt_behind(fault) is not None and job.request.files.on_interrupt == "model":
+            write_model_so_far(job, inputs, selected)
         raise
     if together is not None:
-        fitted = refit(together, fitted, record, pool, state, console)
-    training.warn_after_training(fitted.result, fitted.settings, inputs.train_set.n_features, fitted.can_learn, console)
-    write_outputs(request, inputs, selected, fitted, record, console)
-    return inputs, fitted
+        fitted = refit(job, together, fitted)
+    n_features = inputs.train_set.n_features
+    training.report(remarks.after_training(fitted.result, fitted.settings, n_features, fitted.can_learn), job.console)
+    write_outputs(job, inputs, selected, fitted)
+    return fitted
 
 
-def train_on_workers(
-    request: TrainRequest, cluster: ClusterOptions, pool: WorkerPool, state: RunState, console: Console
-) -> tuple[TrainingInputs, FittedModel]:
+def train_on_workers(job: TrainJob, cluster: ClusterOptions) -> FittedModel:
     """Do what `train` does on a cluster, as often as --retries allows when workers are lost."""
     from lmart.distributed.cluster import WorkerLost, connected
 
-    retries, warnings = request.files.retries, len(console.warnings)
+    console = job.console
+    retries, warnings = job.request.files.retries, len(console.warnings)
     left_out: list[str] = []  # workers that do not respond, which a scheduler lists all the same
     while True:
         try:
-            with connected(cluster.address, cluster.dask_security, pool.threads, left_out) as workers:
-                return train(request, partial(read_on_workers, request, workers, console), pool, state, console)
+            with connected(cluster.address, cluster.dask_security, job.pool.threads, left_out) as workers:
+                return train(job, partial(read_on_workers, job.request, workers, console))
         except WorkerLost as fault:
             if not retries:
                 raise
+            job = replace(job, record=RunRecord())
             del console.warnings[warnings:]  # which the next attempt gives again
             console.warning(f"{fault.what}; starting again without it ({counted(retries, 'retry', 'retries')} left)")
             left_out.append(fault.silent)
@@ -121,83 +115,66 @@ def resolve_settings(request: TrainRequest, inputs: TrainingInputs) -> ResolvedS
     return resolve_for(settings, inputs.local_train_set, inputs.validation_sets, with_positions)
 
 
-def report_inputs(request: TrainRequest, inputs: TrainingInputs, settings: ResolvedSettings, console: Console) -> None:
+def report_inputs(job: TrainJob, inputs: TrainingInputs, settings: ResolvedSettings) -> None:
     """Report what was read, and the settings that were resolved by it."""
-    train_set, positions = inputs.train_set, inputs.metadata.positions
-    console.notice(narration.describe(train_set, settings.sampling_rate))
-    training.report_automatic(request.settings, settings, request.selection.tunes, console)
+    request, console, positions = job.request, job.console, inputs.metadata.positions
+    console.notice(narration.describe(inputs.train_set, settings.sampling_rate))
+    for text in [] if request.selection.tunes else narration.automatic_choices(request.settings, settings):
+        console.notice(text)
     if settings.recorded.largest_label is not None:
         console.notice(f"err stops with probability {run_report.stopping_probability(settings)} in all of the data")
     if positions is not None and len(positions.names) == 1:
         console.warning("every row has the same position, so there is no bias to learn")
 
 
-def select(
-    request: TrainRequest,
-    inputs: TrainingInputs,
-    settings: ResolvedSettings,
-    record: RunRecord,
-    pool: WorkerPool,
-    state: RunState,
-    console: Console,
-) -> SelectedSettings:
+def select(job: TrainJob, inputs: TrainingInputs, settings: ResolvedSettings) -> SelectedSettings:
     """Return the settings as they are, or what --folds and --tune select."""
-    sets = inputs.in_memory
+    request, sets = job.request, inputs.in_memory
     if sets is None:
         return SelectedSettings(settings)
     validation = (sets.validation_sets[0], inputs.validation_metadata[0]) if sets.validation_sets else None
-    data = selection_data(sets.train_set, validation, inputs.folds, pool, inputs.metadata, state)
+    data = selection_data(sets.train_set, validation, inputs.folds, job.pool, inputs.metadata, job.state)
     in_detail = request.files.report is not None or request.selection.oof is not None
-    with record.timed("choosing"):
-        return select_settings(request.selection, settings, data, state, console, in_detail)
+    with job.record.timed("choosing"):
+        return select_settings(request.selection, settings, data, job.state, job.console, in_detail)
 
 
-def fit(
-    request: TrainRequest,
-    inputs: TrainingInputs,
-    settings: ResolvedSettings,
-    record: RunRecord,
-    pool: WorkerPool,
-    state: RunState,
-    console: Console,
-) -> FittedModel:
+def fit(job: TrainJob, inputs: TrainingInputs, settings: ResolvedSettings) -> FittedModel:
     """Train the model with the selected settings, showing progress; collect its rounds in the record."""
-    valid = request.files.valid
-    run = _start(inputs, settings, pool)
+    files, metadata, console = job.request.files, job.request.metadata_files, job.console
+    run = _start(inputs, settings, job.pool)
     if run.continuation is not None:
         console.notice(narration.continuing(run.continuation, run.differences))
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
-    training.warn_before_training(run, inputs.train_set, request.metadata_files.weights is not None, console)
+    training.report(remarks.before_training(run, inputs.train_set, metadata.weights is not None), console)
     if run.start is not None:
-        measures = narration.with_training(run.start.training_measures, run.start.validation_measures, valid)
-        starts = {"the model": run.continuation, "the initial scores": request.metadata_files.init_scores}
+        measures = narration.with_training(run.start.training_measures, run.start.validation_measures, files.valid)
+        starts = {"the model": run.continuation, "the initial scores": metadata.init_scores}
         started = " and ".join(what for what, report in starts.items() if report is not None)
         console.notice(f"{started} alone: {measures}")
     start = run.start.validation[0] if run.start is not None and run.start.validation else None
     with console.progress(settings.trees) as progress:
-        shown = RoundProgress(progress, settings, valid, start)
-        for report in run.rounds(state.log(MODEL)):
-            record.add(report, in_detail=request.files.report is not None)
+        shown = RoundProgress(progress, settings, files.valid, start)
+        for report in run.rounds(job.state.log(MODEL)):
+            job.record.add(report, in_detail=files.report is not None)
             shown.on_round(report)
     result = run.finish()
     return FittedModel(result, run.settings, run.can_learn, tuple(report.text for report in run.differences))
 
 
-def refit(
-    train_set: Trainable, fitted: FittedModel, record: RunRecord, pool: WorkerPool, state: RunState, console: Console
-) -> FittedModel:
+def refit(job: TrainJob, train_set: Trainable, fitted: FittedModel) -> FittedModel:
     """Train again on --data and --valid together, with the trees that each ranker has."""
     settings = settings_of_refit(fitted.settings, fitted.result)
     if settings is None:
         return fitted
-    with record.timed("refitting"):
-        run = TrainingRun(train_set, [], settings, pool)
-        console.notice(f"trains again on all {counted(train_set.n_documents, 'document')} (--refit)")
-        with console.progress(settings.trees) as progress:
+    with job.record.timed("refitting"):
+        run = TrainingRun(train_set, [], settings, job.pool)
+        job.console.notice(f"trains again on all {counted(train_set.n_documents, 'document')} (--refit)")
+        with job.console.progress(settings.trees) as progress:
             shown = RoundProgress(progress, settings, (), None)
-            for report in run.rounds(state.log(REFIT)):
+            for report in run.rounds(job.state.log(REFIT)):
                 shown.on_round(report)
         return replace(fitted, refitted=run.finish())
 
@@ -219,20 +196,14 @@ def _start(inputs: TrainingInputs, settings: ResolvedSettings, pool: WorkerPool)
     )
 
 
-def write_outputs(
-    request: TrainRequest,
-    inputs: TrainingInputs,
-    selected: SelectedSettings,
-    fitted: FittedModel,
-    record: RunRecord,
-    console: Console,
-) -> None:
+def write_outputs(job: TrainJob, inputs: TrainingInputs, selected: SelectedSettings, fitted: FittedModel) -> None:
     """Write the model, the report and out-of-fold scores, all or none, and print the tables of the selection."""
+    request = job.request
     report, oof = request.files.report, request.selection.oof
     model = model_to_json(fitted.ensemble)
     with AtomicOutputs() as files:
         if report is not None:
-            content = _report(request, inputs, fitted, model, record, console)
+            content = _report(job, inputs, fitted, model)
             if selected.trials:
                 content["tuning"] = run_report.tuning_entry(selected.space, selected.trials, best_of(selected.trials))
             if selected.cross_validation is not None:
@@ -242,25 +213,17 @@ def write_outputs(
         if oof is not None and folds is not None and sets is not None:
             _write_out_of_fold(folds, sets.train_set, files.open(oof))
         files.open(request.files.out).write(model)
-        training.print_results(selected, console, to_output="-" not in request.outputs.values())
+        training.print_results(selected, job.console, to_output="-" not in request.outputs.values())
         flush_output()
 
 
-def write_model_so_far(
-    request: TrainRequest,
-    inputs: TrainingInputs,
-    selected: SelectedSettings,
-    record: RunRecord,
-    pool: WorkerPool,
-    state: RunState,
-    console: Console,
-) -> None:
+def write_model_so_far(job: TrainJob, inputs: TrainingInputs, selected: SelectedSettings) -> None:
     """Write the outputs of the rounds that an interrupted run did; nothing when there are none."""
-    if not state.has(MODEL):
+    if not job.state.has(MODEL):
         return
-    record.rounds, record.training, state.closed = [], [], True  # `fit` takes the rounds from the log and adds none
-    fitted = fit(request, inputs, selected.settings, record, pool, state, console)
-    write_outputs(request, inputs, selected, fitted, record, console)
+    # `fit` takes the rounds from the log and adds none.
+    job.record.rounds, job.record.training, job.state.closed = [], [], True
+    write_outputs(job, inputs, selected, fit(job, inputs, selected.settings))
 
 
 def _write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:
@@ -272,36 +235,29 @@ def _write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: A
     write_scores(scores, out)
 
 
-def report_result(
-    request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, seconds: float, console: Console
-) -> None:
+def report_result(job: TrainJob, fitted: FittedModel, seconds: float) -> None:
     """Report what was written, after all outputs are complete."""
-    files = request.files
-    console.notice(narration.summary(fitted.result, files.valid, files.out, seconds))
+    files, notice = job.request.files, job.console.notice
+    notice(narration.summary(fitted.result, files.valid, files.out, seconds))
     if fitted.refitted is not None:
-        console.notice("measures are of the model before --refit: no data is left to measure the one that was written")
-    if request.metadata_files.init_scores is not None:
-        console.notice("measures are of the initial scores and the trees together; the model holds the trees alone")
+        notice("measures are of the model before --refit: no data is left to measure the one that was written")
+    if job.request.metadata_files.init_scores is not None:
+        notice("measures are of the initial scores and the trees together; the model holds the trees alone")
 
 
-def _report(
-    request: TrainRequest, inputs: TrainingInputs, fitted: FittedModel, model: str, record: RunRecord, console: Console
-) -> dict[str, object]:
+def _report(job: TrainJob, inputs: TrainingInputs, fitted: FittedModel, model: str) -> dict[str, object]:
     """Return what --report writes, without the entries of the selection.
 
     model : its text
     """
-    result, files = fitted.result, request.files
+    request, result, files = job.request, fitted.result, job.request.files
     named = {"data": list(files.data), "validation": list(files.valid), **request.metadata_files.report()}
     continued = None
     if result.continued_from is not None:
-        continued = {
-            "model": files.continue_from,
-            "trees": result.continued_from,
-            "differences": list(fitted.differences),
-        }
-    run = result, fitted.settings, inputs.train_set, record
-    content = run_report.run_entries(*run, named, continued, console.warnings, inputs.metadata.positions)
+        differences = list(fitted.differences)
+        continued = {"model": files.continue_from, "trees": result.continued_from, "differences": differences}
+    run = result, fitted.settings, inputs.train_set, job.record
+    content = run_report.run_entries(*run, named, continued, job.console.warnings, inputs.metadata.positions)
     if request.trace is not None:
         content["run"] = request.trace.entry(files.out, model)
     if fitted.refitted is not None:

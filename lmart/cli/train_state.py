@@ -12,7 +12,7 @@ from lmart.binning.validation_set import CodedDataset
 from lmart.cli.model_selection import trial_patience
 from lmart.cli.terminal.console import Console
 from lmart.cli.train_inputs import TrainingInputs
-from lmart.cli.train_request import TrainRequest, searched
+from lmart.cli.train_request import TrainJob, TrainRequest, searched
 from lmart.data.dataset import RankingDataset
 from lmart.errors import counted
 from lmart.training.checkpoint import Checkpoint, RunState, content_hash
@@ -33,16 +33,16 @@ def run_state(path: str | None, console: Console) -> AbstractContextManager[RunS
     return Checkpoint(path, console.warning, on_saved)
 
 
-def begin(request: TrainRequest, inputs: TrainingInputs, state: RunState, console: Console) -> None:
+def begin(job: TrainJob, inputs: TrainingInputs) -> None:
     """Begin the run, or go on with an interrupted one and report from where."""
-    checkpoint, retries = request.files.checkpoint, request.files.retries
-    if checkpoint is None and not retries:
+    checkpoint, state = job.request.files.checkpoint, job.state
+    if checkpoint is None and not job.request.files.retries:
         return
-    state.begin(_identity(request, inputs))
+    state.begin(_identity(job.request, inputs))
     done = [counted(len(state.trials), "trial")] if state.trials else []
     done += [counted(state.n_rounds, "tree")] if state.n_rounds else []
     if done:
-        console.notice(f"going on after {' and '.join(done)}{'' if checkpoint is None else f' in {checkpoint}'}")
+        job.console.notice(f"going on after {' and '.join(done)}{'' if checkpoint is None else f' in {checkpoint}'}")
 
 
 def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[str, object]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from lmart.errors import visible
+from lmart.errors import counted, visible
 
 NOT_DEFINED = "n/a"
 
@@ -43,12 +43,7 @@ class Cell(NamedTuple):
     style: str
 
 
-def table(
-    caption: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str | Cell]],
-    name: str,
-) -> str:
+def table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str | Cell]], name: str) -> str:
     """Return a table that scrolls inside itself where the page is narrow.
 
     rows : cells as HTML; the first is the header of its row
@@ -82,6 +77,31 @@ def _is_text(cell: str | Cell) -> bool:
 
 def _style(cell: str | Cell) -> str:
     return f' class="{cell.style}"' if isinstance(cell, Cell) else ""
+
+
+def bar(percent: float) -> Cell:
+    """Return a cell with a bar of this width."""
+    return Cell(f'<span style="width: {percent:.2f}%"></span>', "bar")
+
+
+def table_of_features(
+    caption: str, header: Sequence[str], rows: Sequence[Sequence[str | Cell]], name: str, more: str, listed: int | None
+) -> str:
+    """Return a table of the first `listed` rows (None: all) and, on demand, one of the others, whose id is `more`."""
+    n = len(rows) if listed is None else listed
+    made = table(caption, header, rows[:n], name)
+    rest = rows[n:]
+    return made + (folded(counted(len(rest), "more feature"), table(caption, header, rest, more)) if rest else "")
+
+
+def note(content: str) -> str:
+    """Return a remark, which is HTML, as a faint paragraph."""
+    return f'<p class="faint">{content}</p>\n'
+
+
+def verdict(sentences: Iterable[str]) -> str:
+    """Return the paragraph that says what the numbers of a page mean."""
+    return f'<p class="verdict">{" ".join(map(text, sentences))}</p>\n'
 
 
 def folded(summary: str, content: str) -> str:

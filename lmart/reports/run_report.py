@@ -133,7 +133,12 @@ def _measured(validation: Sequence[Measures], training: Measures | None = None) 
         return of_training | {"validation": [of_set[name] for of_set in validation]}
 
     first, *further = sets[0]
-    return entries(first) | ({"further": {name: entries(name) for name in further}} if further else {})
+    return entries(first) | _further({name: entries(name) for name in further})
+
+
+def _further(entries: Mapping[str, object]) -> dict[str, Any]:
+    """Return the entry of further measures; none without any."""
+    return {"further": entries} if entries else {}
 
 
 def _rankers_of(result: TrainResult) -> list[dict[str, Any]]:
@@ -219,11 +224,7 @@ def folds_entry(crossed: CrossValidation, level: float) -> dict[str, Any]:
             for number, fold in enumerate(crossed.folds, 1)
         ],
         "curve": crossed.curve.tolist(),
-        **(
-            {"further": {name: _further_entry(found) for name, found in crossed.further.items()}}
-            if crossed.further
-            else {}
-        ),
+        **_further({name: _further_entry(found) for name, found in crossed.further.items()}),
         "fold_of_query": (crossed.fold_of_query + 1).tolist(),
         "warnings": list(crossed.warnings),
     }
@@ -378,18 +379,12 @@ class RunReport:
             "files": self.content.get("files"),
             "run": self.content.get("run"),
             "measures": _set_values(self.measures),
-            **(
-                {"further": {name: _set_values(values) for name, values in self.further.items()}}
-                if self.further
-                else {}
-            ),
+            **_further({name: _set_values(values) for name, values in self.further.items()}),
             "stopped": self.content.get("stopped"),
             "settings": self.content["settings"],
             "changed_settings": self.changed,
             "rankers": [_ranker_to_json(ranker) for ranker in self.rankers],
-            "importance": None
-            if self.importance is None
-            else [_importance_to_json(importance) for importance in self.importance],
+            "importance": None if self.importance is None else [*map(_importance_to_json, self.importance)],
             "seconds": self.content.get("seconds"),
             "warnings": self.content.get("warnings"),
             **{name: self.content[name] for name in ("cross_validation", "tuning") if name in self.content},
@@ -457,16 +452,10 @@ def _read(document: Mapping[str, Any]) -> RunReport:
     names = ["training", *map(str, validation)]
     rounds = _checked(document, "rounds", list)
     further = [*_checked(document, "further", dict)] if "further" in document else []
-    rankers = [
-        _ranker(
-            found,
-            number,
-            [line for line in rounds if isinstance(line, dict) and line.get("ranker") == number],
-            names,
-            further,
-        )
-        for number, found in enumerate(_checked(document, "rankers", list), 1)
-    ]
+    rankers = []
+    for number, found in enumerate(_checked(document, "rankers", list), 1):
+        own = [line for line in rounds if isinstance(line, dict) and line.get("ranker") == number]
+        rankers.append(_ranker(found, number, own, names, further))
     if sum(len(ranker.rounds) for ranker in rankers) != len(rounds):
         raise _Damage("'rounds' holds one of no ranker")
 
@@ -486,11 +475,7 @@ def _read(document: Mapping[str, Any]) -> RunReport:
 
 
 def _ranker(
-    content: object,
-    number: int,
-    rounds: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    further: Sequence[str],
+    content: object, number: int, rounds: Sequence[Mapping[str, Any]], names: Sequence[str], further: Sequence[str]
 ) -> RankerRun:
     """Return how a ranker went; `names` of sets, `further` measures."""
     if not isinstance(content, dict):
@@ -592,9 +577,5 @@ def _ranker_to_json(ranker: RankerRun) -> dict[str, Any]:
         "stopped": ranker.stopped,
         "rounds": list(ranker.rounds),
         "curves": _curves_to_json(ranker.curves),
-        **(
-            {"further": {name: _curves_to_json(curves) for name, curves in ranker.further.items()}}
-            if ranker.further
-            else {}
-        ),
+        **_further({name: _curves_to_json(curves) for name, curves in ranker.further.items()}),
     }

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lmart.decimals import shortest
 from lmart.errors import counted, input_name, visible
 from lmart.formats.registry import OWN
+from lmart.reports.data_drift import Drift
 from lmart.reports.data_summary import DataSummary
 from lmart.reports.html_parts import NOT_DEFINED, shown
 from lmart.reports.model_summary import ModelSummary, depths
@@ -187,11 +188,9 @@ def data_facts(summary: DataSummary, path: str) -> Iterator[tuple[str, str]]:
     if summary.query_ids is None:
         yield "queries", "no query ids"
     else:
-        low, high = int(sizes.min()), int(sizes.max())
-        yield (
-            "queries",
-            f"{len(sizes):,}, of {low:,} to {high:,} documents, half of them up to {_middle(sizes.tolist()):,}",
-        )
+        ascending = sorted(sizes.tolist())
+        low, middle, high = ascending[0], ascending[(len(sizes) - 1) // 2], ascending[-1]
+        yield "queries", f"{len(sizes):,}, of {low:,} to {high:,} documents, half of them up to {middle:,}"
     if summary.labels is None:
         yield "labels", "none"
     elif summary.labels:
@@ -219,11 +218,13 @@ def data_facts(summary: DataSummary, path: str) -> Iterator[tuple[str, str]]:
         yield "sampled", f"medians and distinct values are those of {summary.sampled:,} documents"
 
 
+def distance_text(drift: Drift) -> str:
+    """Return whether distributions differ, in words."""
+    what = "differ clearly" if drift.is_clear else "do not differ clearly"
+    return f"{what}: KS {drift.distance:.4f}, {drift.critical:.4f} by chance"
+
+
 def features_text(names: Sequence[str]) -> str:
     """Return a list of features in words, cut when it is long."""
     more = f", and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     return f"feature{'s' * (len(names) > 1)} {', '.join(map(visible, names[:LISTED]))}{more}"
-
-
-def _middle(sizes: list[int]) -> int:
-    return sorted(sizes)[(len(sizes) - 1) // 2]

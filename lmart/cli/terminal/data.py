@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from lmart.cli.terminal.layout import NOT_DEFINED, Sheet, Table, facts, paragraph
+from lmart.cli.terminal.layout import Sheet, Table, facts, paragraph
 from lmart.errors import counted, input_name, visible
-from lmart.reports.data_drift import DataDrift, Drift
+from lmart.reports.data_drift import DataDrift
 from lmart.reports.data_summary import DataSummary, FeatureFacts
-from lmart.reports.words import data_facts, features_text
+from lmart.reports.html_parts import NOT_DEFINED
+from lmart.reports.words import data_facts, distance_text, features_text
 
 COLUMNS = ("feature", "min", "median", "max", "zeros", "missing", "distinct", "ndcg@10", "rising")
 
@@ -72,7 +73,7 @@ def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> l
     entries = [
         ("queries", f"{counted(len(drift.common_queries), 'query id', 'query ids')} in common"),
         *(
-            (name, _distance(found))
+            (name, distance_text(found))
             for name, found in (("labels", drift.labels), ("sizes", drift.query_sizes))
             if found
         ),
@@ -94,8 +95,3 @@ def drift_lines(drift: DataDrift, path: str, top: int | None, sheet: Sheet) -> l
         note = "KS: largest difference of the cumulative distributions of a feature; by chance: what it rarely exceeds."
         lines += map(sheet.faint, paragraph(note, sheet))
     return lines
-
-
-def _distance(drift: Drift) -> str:
-    what = "differ clearly" if drift.is_clear else "do not differ clearly"
-    return f"{what}: KS {drift.distance:.4f}, {drift.critical:.4f} by chance"

@@ -17,13 +17,11 @@ from lmart.cli.terminal.layout import (
     CUT,
     GAP,
     LEVELS,
-    NOT_DEFINED,
     Sheet,
     Table,
     facts,
     paragraph,
     shortened,
-    shown,
     standard_output,
 )
 from lmart.errors import counted, input_name, visible
@@ -31,6 +29,7 @@ from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text
 from lmart.measures.results import best_places, logarithms_note
 from lmart.measures.summary import counted_values, histogram, value_range
+from lmart.reports.html_parts import NOT_DEFINED, shown
 
 if TYPE_CHECKING:
     from lmart.measures import EvaluationReport
@@ -355,10 +354,9 @@ def _names(comparisons: Sequence[Comparison], systems: Sequence[str], all_pairs:
 
 
 def _cells(comparison: Comparison) -> list[str]:
-    undefined = NOT_DEFINED
     return [
-        undefined if comparison.difference is None else _signed(comparison.difference, 6),
-        undefined if comparison.interval is None else "..".join(_signed(end, 4) for end in comparison.interval),
+        NOT_DEFINED if comparison.difference is None else _signed(comparison.difference, 6),
+        NOT_DEFINED if comparison.interval is None else "..".join(_signed(end, 4) for end in comparison.interval),
         f"{comparison.wins}/{comparison.ties}/{comparison.losses}",
         p_shown(None if comparison.randomization is None else comparison.randomization.p),
         p_shown(comparison.p_holm),

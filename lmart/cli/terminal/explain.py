@@ -10,12 +10,13 @@ import click
 import numpy as np
 
 from lmart.array_types import Float64Array, Int32Array
-from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, shown, standard_output
+from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, standard_output
 from lmart.data.categories import Categories, unwritten
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.decimals import shortest
 from lmart.errors import DataError, quote, visible
 from lmart.formats.documents.blocks import RowReader
+from lmart.reports.html_parts import shown
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.explain import Explainer
 from lmart.scoring.feature_matching import FeatureMatcher

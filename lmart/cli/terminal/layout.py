@@ -17,7 +17,6 @@ import click
 
 from lmart.cli.terminal.console import takes_colours
 
-NOT_DEFINED = "n/a"
 GAP = 2  # blanks between columns
 SHORTEST_NAME = 10  # to which names are cut on a narrow terminal
 LONGEST_BAR, SHORTEST_BAR = 24, 4
@@ -211,10 +210,3 @@ def shortened(name: str, room: int) -> str:
         kept = len(first) + len(last) - 1
         first, last = name[: (kept + 1) // 2], name[len(name) - kept // 2 :]
     return name if first == name else f"{first}{CUT}{last}"
-
-
-def shown(value: float | None) -> str:
-    """Return the mean of a measure as tables show it; None: no query counts."""
-    if value is None:
-        return NOT_DEFINED
-    return f"{value:.6f}" if abs(value) < 1e9 else f"{value:.9g}"

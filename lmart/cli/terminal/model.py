@@ -9,7 +9,6 @@ from typing import NamedTuple
 from lmart.cli.terminal.layout import (
     GAP,
     LONGEST_CURVE,
-    NOT_DEFINED,
     SHORTEST_CURVE,
     SHORTEST_NAME,
     Sheet,
@@ -20,11 +19,11 @@ from lmart.cli.terminal.layout import (
     padded,
     paragraph,
     shortened,
-    shown,
     spans,
 )
 from lmart.decimals import shortest
 from lmart.errors import counted, input_name, visible
+from lmart.reports.html_parts import NOT_DEFINED, shown
 from lmart.reports.model_summary import (
     FeatureImportance,
     ModelSummary,

@@ -14,19 +14,14 @@ from lmart.cli.model_selection import SelectedSettings
 from lmart.cli.options.declare import given_on_command_line
 from lmart.cli.options.settings_file import settings_file
 from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.layout import Sheet, Table, shown, standard_output
+from lmart.cli.terminal.layout import Sheet, Table, standard_output
 from lmart.errors import counted
-from lmart.reports import narration
+from lmart.reports.html_parts import shown
 from lmart.settings import AUTO, TrainSettings, setting
-from lmart.training import remarks
 
 if TYPE_CHECKING:
-    from lmart.data.dataset import DataSize
-    from lmart.settings.resolved import ResolvedSettings
-    from lmart.training.boosting import BoostingRun
     from lmart.training.cross_validation import CrossValidation, FurtherMeasure
     from lmart.training.remarks import Remark
-    from lmart.training.train_result import TrainResult
 
 NOT_OF_THE_MODEL = (
     "folds",
@@ -42,26 +37,9 @@ NOT_OF_THE_MODEL = (
 )
 
 
-def report_automatic(requested: TrainSettings, settings: ResolvedSettings, tunes: bool, console: Console) -> None:
-    """Report the rankers of the model, and which settings of theirs were chosen automatically."""
-    for text in [] if tunes else narration.automatic_choices(requested, settings):
-        console.notice(text)
-
-
-def warn_before_training(run: BoostingRun, dataset: DataSize, weighted: bool, console: Console) -> None:
-    """Report how many queries have no pair of documents to learn from."""
-    _report(remarks.before_training(run, dataset, weighted), console)
-
-
-def warn_after_training(
-    result: TrainResult, settings: ResolvedSettings, n_features: int, can_learn: bool, console: Console
-) -> None:
-    """Report what kept the run from learning, or from learning more."""
-    _report(remarks.after_training(result, settings, n_features, can_learn), console)
-
-
-def _report(found: Iterable[Remark], console: Console) -> None:
-    for remark in found:
+def report(remarks: Iterable[Remark], console: Console) -> None:
+    """Report remarks on a run, each as a notice or a warning."""
+    for remark in remarks:
         (console.warning if remark.is_warning else console.notice)(remark.text)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lmart.cli.terminal.layout import shown
 from lmart.cli.terminal.progress import Label
 from lmart.cli.train_request import SelectionOptions
 from lmart.errors import counted
+from lmart.reports.html_parts import shown
 from lmart.reports.narration import BestSoFar, ranker_text, round_text
 from lmart.training.remarks import of_each_ranker
 

@@ -14,9 +14,9 @@ from lmart.errors import counted, input_name
 from lmart.measures.results import distinct_names
 from lmart.reports.data_drift import DataDrift, Drift
 from lmart.reports.data_summary import DataSummary, FeatureFacts, SampledValues
-from lmart.reports.html_parts import Cell, facts, folded, number, table, text
+from lmart.reports.html_parts import Cell, bar, facts, note, number, table, table_of_features, text, verdict
 from lmart.reports.pages.frame import render
-from lmart.reports.words import data_facts, features_text
+from lmart.reports.words import data_facts, distance_text, features_text
 
 BINS = 20  # of a histogram
 MOST_ROWS = 1000  # features of the page
@@ -44,7 +44,6 @@ class DataPage:
 
     summaries: Sequence[DataSummary]
     drift: DataDrift | None
-    version: str
     listed: int | None
     title: str | None = None
 
@@ -57,7 +56,7 @@ class DataPage:
         """Return the content as plain JSON values."""
         first, *others = self.summaries
         shown = self.features
-        content: dict[str, Any] = {"version": self.version, "data": _data_to_json(first, shown)}
+        content: dict[str, Any] = {"data": _data_to_json(first, shown)}
         if self.title is not None:
             content["title"] = self.title
         if self.drift is not None:
@@ -91,9 +90,8 @@ def render_data_page(page: DataPage) -> str:
     """Return the page as HTML; the same content gives the same bytes."""
     names = distinct_names([input_name(summary.path) for summary in page.summaries])
     title = page.title or f"Data {' and '.join(names)}"
-    head = f'<p class="verdict">{" ".join(map(text, _verdict(page, names)))}</p>\n'
-    head += facts(data_facts(page.summaries[0], names[0]))
-    return render(title, head, _sections(page, names), page.version, page.to_json())
+    head = verdict(_verdict(page, names)) + facts(data_facts(page.summaries[0], names[0]))
+    return render(title, head, _sections(page, names), page.to_json())
 
 
 def _verdict(page: DataPage, names: Sequence[str]) -> Iterator[str]:
@@ -137,20 +135,17 @@ def _features(page: DataPage) -> str:
     header = ["feature", "values", "min", "median", "max", "zeros", "missing", "distinct"]
     header += ["ndcg@10", "rising"] * judged
     caption = "Features, those first that rank best by themselves" if judged else "Features"
-    n = len(shown) if page.listed is None else page.listed
-    made = table(caption, header, [_feature(feature, first, judged) for feature in shown[:n]], "feature-table")
-    if shown[n:]:
-        more = table(caption, header, [_feature(feature, first, judged) for feature in shown[n:]], "more-features")
-        made += folded(counted(len(shown) - n, "more feature"), more)
+    rows = [_feature(feature, first, judged) for feature in shown]
+    made = table_of_features(caption, header, rows, "feature-table", "more-features", page.listed)
     if left := len(first.features) - len(shown):
-        made += f'<p class="faint">{left:,} further features are left out; lmart show --tsv lists all.</p>\n'
+        made += note(f"{left:,} further features are left out; lmart show --tsv lists all.")
     notes = [
         f"Values: how they are distributed, from the smallest to the largest, in {counted(first.sampled, 'document')}; "
         "the first and the last bar also count the smallest and the largest 1%."
     ]
     if judged:
         notes.append("ndcg@10: of ranking by the feature alone, largest first; rising: smallest first.")
-    return made + f'<p class="faint">{text(" ".join(notes))}</p>\n'
+    return made + note(text(" ".join(notes)))
 
 
 def _feature(feature: FeatureFacts, summary: DataSummary, judged: bool) -> list[str | Cell]:
@@ -189,9 +184,8 @@ def _sizes(summaries: Sequence[DataSummary], names: Sequence[str]) -> str:
     for place, low in enumerate(edges.tolist()):
         high = int(edges[place + 1]) - 1 if place + 1 < len(edges) else max(int(own.max()) for own in sizes)
         share = float(counts[0][place]) / max(1, int(counts[0].sum()))
-        bar = Cell(f'<span style="width: {100 * share / largest:.2f}%"></span>', "bar")
-        span = f"{int(low):,}" if high <= low else f"{int(low):,} to {high:,}"
-        rows.append([span, *(number(int(own[place]), ",d") for own in counts), bar])
+        sizes_there = f"{int(low):,}" if high <= low else f"{int(low):,} to {high:,}"
+        rows.append([sizes_there, *(number(int(own[place]), ",d") for own in counts), bar(100 * share / largest)])
     header = ["documents", *(names if len(sizes) > 1 else ["queries"]), "share of the queries"]
     return table("Queries by their number of documents", header, rows, "sizes")
 
@@ -218,21 +212,19 @@ def _labels(summaries: Sequence[DataSummary], names: Sequence[str]) -> str:
         cells = [number(count, ",d") for count in counts]
         shares = [f"{100 * count / of_all:.1f}%" for count, of_all in zip(counts, sums, strict=True)]
         pairs = [cell for pair in zip(cells, shares, strict=True) for cell in pair]
-        bar = Cell(f'<span style="width: {100 * counts[0] / sums[0]:.2f}%"></span>', "bar")
-        rows.append([shortest(value), *pairs, bar])
+        rows.append([shortest(value), *pairs, bar(100 * counts[0] / sums[0])])
     titles = names if len(counted_labels) > 1 else ["documents"]
     header = ["label", *(title for name in titles for title in (name, "share")), "share of the documents"]
     more = len(values) - len(rows)
-    note = f'<p class="faint">{counted(more, "further label")} left out.</p>\n' if more else ""
-    return table("Documents by label", header, rows, "label-table") + note
+    left_out = note(f"{counted(more, 'further label')} left out.") if more else ""
+    return table("Documents by label", header, rows, "label-table") + left_out
 
 
 def _drift(page: DataPage, drift: DataDrift, names: Sequence[str]) -> str:
     """Return what differs between both files."""
     entries = [("queries", f"{counted(len(drift.common_queries), 'query id', 'query ids')} in both")]
-    entries += [
-        (name, _distance(found)) for name, found in (("labels", drift.labels), ("sizes", drift.query_sizes)) if found
-    ]
+    distances = {"labels": drift.labels, "sizes": drift.query_sizes}
+    entries += [(name, distance_text(found)) for name, found in distances.items() if found]
     entries += [
         (f"only in {name}", features_text(found))
         for name, found in zip(names, (drift.missing, drift.extra), strict=True)
@@ -242,15 +234,15 @@ def _drift(page: DataPage, drift: DataDrift, names: Sequence[str]) -> str:
     rows = [_drifted(found, [own[found.name] for own in samples]) for found in drift.features[:MOST_ROWS]]
     header = ["feature", "values", f"median, {names[0]}", f"median, {names[1]}", "KS", "by chance", ""]
     caption = f"Features by how far they differ; bars: {names[0]}, line: {names[1]}"
-    n = len(rows) if page.listed is None else page.listed
-    made = table(caption, header, rows[:n], "drift-table") if rows else ""
-    if rows[n:]:
-        made += folded(counted(len(rows) - n, "more feature"), table(caption, header, rows[n:], "more-drift"))
-    note = (
-        "KS: largest difference of the cumulative distributions of a feature (Kolmogorov-Smirnov), of documents drawn "
-        "at random; by chance: what it rarely exceeds, over all features together."
+    made = table_of_features(caption, header, rows, "drift-table", "more-drift", page.listed) if rows else ""
+    return (
+        facts(entries)
+        + made
+        + note(
+            "KS: largest difference of the cumulative distributions of a feature (Kolmogorov-Smirnov), of documents "
+            "drawn at random; by chance: what it rarely exceeds, over all features together."
+        )
     )
-    return facts(entries) + made + f'<p class="faint">{note}</p>\n'
 
 
 def _drifted(found: Drift, samples: Sequence[SampledValues]) -> list[str | Cell]:
@@ -263,10 +255,5 @@ def _drifted(found: Drift, samples: Sequence[SampledValues]) -> list[str | Cell]
         *(number(values.median, ".6g") for values in samples),
         Cell(distance, "best") if found.is_clear else distance,
         number(found.critical, ".4f"),
-        Cell(f'<span style="width: {100 * found.distance:.2f}%"></span>', "bar"),
+        bar(100 * found.distance),
     ]
-
-
-def _distance(drift: Drift) -> str:
-    what = "differ clearly" if drift.is_clear else "do not differ clearly"
-    return f"{what}: KS {drift.distance:.4f}, {drift.critical:.4f} by chance"

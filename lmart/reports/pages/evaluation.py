@@ -9,7 +9,8 @@ from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
 from lmart.measures.results import best_places, distinct_names, logarithms_note
-from lmart.reports.html_parts import Cell, facts, folded, interval, number, table, text
+from lmart.reports import html_parts
+from lmart.reports.html_parts import Cell, facts, folded, interval, note, number, table, text
 from lmart.reports.pages.charts import (
     MOST_BANDS,
     Difference,
@@ -37,8 +38,8 @@ def render_page(content: PageContent) -> str:
     title = (
         content.title or f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
     )
-    head = _verdict(content) + _facts(content)
-    return render(title, head, _sections(content, Figures()), content.version, content.to_json())
+    head = html_parts.verdict(verdict(content.evaluation)) + _facts(content)
+    return render(title, head, _sections(content, Figures()), content.to_json())
 
 
 def _sections(content: PageContent, figures: Figures) -> Iterator[tuple[str, str, str]]:
@@ -55,11 +56,6 @@ def _sections(content: PageContent, figures: Figures) -> Iterator[tuple[str, str
     if content.run is not None:
         yield from run_sections(content.run, content.run_path, figures)
     yield "conventions", "Conventions", _conventions(content)
-
-
-def _verdict(content: PageContent) -> str:
-    """Return what the numbers say."""
-    return f'<p class="verdict">{" ".join(map(text, verdict(content.evaluation)))}</p>\n'
 
 
 def _facts(content: PageContent) -> str:
@@ -141,8 +137,8 @@ def _cutoffs(content: PageContent, figures: Figures) -> str:
     below = folded("The numbers of this chart", table("NDCG@k", header, rows, "ndcg-by-cutoff"))
     words = _interval_words(content.evaluation)
     bands = "Bands" if len(content.systems) <= MOST_BANDS else "Intervals, in the table"
-    note = f'<p class="faint">NDCG@k looks at the first k documents of each query. {bands}: {text(words)}.</p>\n'
-    return Figures.figure(chart, below) + note
+    remark = note(f"NDCG@k looks at the first k documents of each query. {bands}: {text(words)}.")
+    return Figures.figure(chart, below) + remark
 
 
 def _distributions(content: PageContent, figures: Figures) -> str:
@@ -189,11 +185,10 @@ def _comparisons(content: PageContent, figures: Figures) -> str:
     compared = content.evaluation["comparisons"]
     numbers = _comparison_table(content, compared)
     made += folded("All differences as numbers", numbers) if len(compared) > MOST_ROWS else numbers
-    made += (
-        '<p class="faint">p (random): of a two-sided randomization test (Fisher), the share of random exchanges of '
-        "both systems with a difference at least as large; Holm: adjusted for the number of comparisons in the "
-        "measure. A small p says that a difference is hardly chance, not that it is large."
-        f"{text(logarithms_note(content.measures))}</p>\n"
+    made += note(
+        "p (random): of a two-sided randomization test (Fisher), the share of random exchanges of both systems with a "
+        "difference at least as large; Holm: adjusted for the number of comparisons in the measure. A small p says "
+        f"that a difference is hardly chance, not that it is large.{text(logarithms_note(content.measures))}"
     )
     moved = ""
     for place, comparison in enumerate(compared, 1):
@@ -234,7 +229,7 @@ def _differences(content: PageContent, measure: str, figures: Figures) -> str:
     made = ""
     if 0 < len(differences) <= MOST_DIFFERENCES:
         chart = difference_chart(measure, differences, figures.next())
-        against = "" if _all_pairs(content) else f'<p class="faint">Against {text(own[0]["baseline"])}.</p>\n'
+        against = "" if _all_pairs(content) else note(f"Against {text(own[0]['baseline'])}.")
         made = figures.figure(chart, against)
     return made + (_matrix(content, measure, own) if own and _all_pairs(content) else "")
 

@@ -61,7 +61,6 @@ class PageContent:
     evaluation: Mapping[str, Any]
     curves: tuple[CutoffCurve, ...]
     distributions: tuple[Distribution, ...]
-    version: str
     run: RunReport | None = None
     run_path: str = ""
     title: str | None = None
@@ -83,7 +82,6 @@ class PageContent:
         ]
         shares = [distribution._asdict() | {"counts": dict(distribution.counts)} for distribution in self.distributions]
         content: dict[str, Any] = {
-            "version": self.version,
             "evaluation": dict(self.evaluation),
             "ndcg_by_cutoff": curves,
             "distributions": shares,
@@ -135,7 +133,6 @@ def page_content(
     statistics: SystemStatistics,
     curve: EvaluationResult,
     curve_statistics: SystemStatistics,
-    version: str,
     run: RunReport | None = None,
     run_path: str = "",
     title: str | None = None,
@@ -149,7 +146,7 @@ def page_content(
     ]
     distributions = [_distribution(result, measure) for measure in result.measures]
     defined = tuple(distribution for distribution in distributions if distribution is not None)
-    return PageContent(evaluation, tuple(curves), defined, version, run, run_path, title)
+    return PageContent(evaluation, tuple(curves), defined, run, run_path, title)
 
 
 def _point(cutoff: int, system: SystemEvaluation, summary: Mapping[str, Any]) -> CutoffPoint:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lmart import __version__
 from lmart.reports.html_parts import embedded, section, text
 from lmart.reports.pages.charts import Chart
 
@@ -118,19 +119,18 @@ svg.bars .other { fill: none; stroke: var(--s2); stroke-width: 1.5; vector-effec
 """
 
 
-def render(
-    title: str, before: str, sections: Iterable[tuple[str, str, str]], version: str, content: Mapping[str, Any]
-) -> str:
+def render(title: str, before: str, sections: Iterable[tuple[str, str, str]], content: Mapping[str, Any]) -> str:
     """Return a page as HTML; the same content gives the same bytes.
 
     before   : HTML between the title and the sections
     sections : name, title and HTML of each
-    version  : of lmart
-    content  : all of the page as plain values, which stands in the page as JSON, in the script element `content`
+    content  : all of the page as plain values, which stands in the page as JSON, in the script element `content`, after
+               the version of lmart
     """
+    content = {"version": __version__, **content}
     parts = "".join(section(*entry) for entry in sections)
     footer = (
-        f"Made by lmart {text(version)}. Every number of this page, with all its digits, is in its element "
+        f"Made by lmart {text(__version__)}. Every number of this page, with all its digits, is in its element "
         "<code>script#content</code>, as JSON."
     )
     return (

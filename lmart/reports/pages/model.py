@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lmart.array_types import Float64Array
-from lmart.errors import counted, input_name
+from lmart.errors import counted, either, input_name
 from lmart.measures.results import distinct_names
-from lmart.reports.html_parts import facts, folded, number, table, text
+from lmart.reports.html_parts import facts, folded, note, number, table, text, verdict
 from lmart.reports.model_summary import ModelSummary, RankerFacts, ranker_of_tree, tree_to_json
 from lmart.reports.pages.charts import effect_chart
 from lmart.reports.pages.frame import Figures, render, side_by_side
@@ -78,7 +78,6 @@ class ModelPage:
 
     path: str
     summary: ModelSummary
-    version: str
     listed: int | None
     trees: Sequence[int]
     explained: Explained | None = None
@@ -93,7 +92,7 @@ class ModelPage:
         model["importance"] = [feature for feature in model["importance"] if feature["splits"]]
         if self.explained is not None:
             model["contributions"] = {"data": self.explained.path, "rows": self.explained.rows}
-        content: dict[str, Any] = {"version": self.version, "model": {"file": self.path, **model}}
+        content: dict[str, Any] = {"model": {"file": self.path, **model}}
         content["tree_drawings"] = [tree_to_json(self.summary.ensemble, tree) for tree in self.trees]
         if self.title is not None:
             content["title"] = self.title
@@ -114,10 +113,9 @@ def render_model_page(content: ModelPage) -> str:
     name = distinct_names([input_name(content.path)])[0]
     data = content.explained
     shown = None if data is None else Explained(distinct_names([input_name(data.path)])[0], data.rows)
-    head = f'<p class="verdict">{" ".join(map(text, _verdict(content)))}</p>\n'
-    head += facts(model_facts(content.summary, name, shown))
+    head = verdict(_verdict(content)) + facts(model_facts(content.summary, name, shown))
     title = content.title or f"Model {name}"
-    return render(title, head, _sections(content, Figures()), content.version, content.to_json())
+    return render(title, head, _sections(content, Figures()), content.to_json())
 
 
 def _verdict(content: ModelPage) -> Iterator[str]:
@@ -130,17 +128,13 @@ def _verdict(content: ModelPage) -> Iterator[str]:
     yield f"{several}Its {trees} split on {len(used):,} of {counted(summary.ensemble.n_features, 'feature')}."
     if not used:
         return
-    names = _listed([feature.feature for feature in used[:NAMED]])
+    names = either([feature.feature for feature in used[:NAMED]], "and")
     verb = "matters" if len(used) == 1 else "matter"
     if content.explained is not None:
         yield f"For the scores of {distinct_names([content.explained.path])[0]}, {names} {verb} most."
     elif used[0].gain_share is not None:
         share = sum(feature.gain_share or 0.0 for feature in used[:NAMED])
         yield f"{names} {verb} most, with {share:.0%} of the split gain."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
 
 
 def _sections(content: ModelPage, figures: Figures) -> Iterator[tuple[str, str, str]]:
@@ -172,8 +166,8 @@ def _effects(effects: Effects, figures: Figures) -> str:
         for place, effect in enumerate(effects.features, 1)
     ]
     drawn = f"Of {counted(effects.rows, 'document')} drawn at random. {EFFECTS_NOTE}"
-    note = f'<p class="faint">{text(effects.note)}</p>\n' if effects.note else ""
-    return f'<p class="faint">{text(drawn)}</p>\n{note}{side_by_side(made, in_pairs=True)}'
+    why = note(text(effects.note)) if effects.note else ""
+    return f"{note(text(drawn))}{why}{side_by_side(made, in_pairs=True)}"
 
 
 def _limits(effects: Effects) -> tuple[float, float]:
@@ -211,11 +205,10 @@ def _rankers(rankers: Sequence[RankerFacts]) -> str:
 def _trees(content: ModelPage) -> str:
     """Return the drawings of trees, the first at once, others on demand."""
     ensemble = content.summary.ensemble
-    note = (
+    made = note(
         "Where a condition holds, a document goes on at yes, else at no. A leaf adds its value to the score of a "
         "document that ends there."
     )
-    made = f'<p class="faint">{note}</p>\n'
     for place, tree in enumerate(content.trees):
         title = f"Tree {tree:,} of {len(ensemble.trees):,}"
         if ensemble.rankers:

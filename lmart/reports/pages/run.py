@@ -7,7 +7,7 @@ from typing import Any
 
 from lmart.errors import counted, input_name
 from lmart.measures.results import distinct_names
-from lmart.reports.html_parts import Cell, facts, folded, number, table, text
+from lmart.reports.html_parts import Cell, bar, facts, folded, note, number, table, text
 from lmart.reports.model_summary import FeatureImportance
 from lmart.reports.pages.charts import learning_chart
 from lmart.reports.pages.frame import Figures, render, side_by_side
@@ -18,18 +18,18 @@ LISTED = 20  # features that are shown at once
 MOST_ROWS = 1000  # further features that unfold
 
 
-def render_run_page(run: RunReport, path: str, version: str, listed: int | None, title: str | None = None) -> str:
+def render_run_page(run: RunReport, path: str, listed: int | None, title: str | None = None) -> str:
     """Return the page of a run as HTML; the same content gives the same bytes.
 
     path   : of its report
     listed : features that are shown at once; None: all
     """
     name = distinct_names([input_name(path)])[0]
-    content: dict[str, Any] = {"version": version, "train_report": {"file": path, **run.to_json()}}
+    content: dict[str, Any] = {"train_report": {"file": path, **run.to_json()}}
     if title is not None:
         content["title"] = title
     sections = run_sections(run, path, Figures(), listed)
-    return render(title or f"Training run {name}", "", sections, version, content)
+    return render(title or f"Training run {name}", "", sections, content)
 
 
 def run_sections(
@@ -79,20 +79,19 @@ def importance_table(features: Sequence[FeatureImportance], n_rankers: int, list
     """Return the features that matter, the first `listed` at once (None: all), the others on demand."""
     used = [feature for feature in features if feature.splits]
     if not used:
-        return '<p class="faint">No tree splits on a feature.</p>\n'
+        return note("No tree splits on a feature.")
     has_gain, has_contribution = used[0].gain_share is not None, used[0].contribution is not None
     largest = max(feature.decisive for feature in used)
 
     def rows(some: Sequence[FeatureImportance]) -> Iterator[list[str | Cell]]:
         """Yield a row for each feature."""
         for feature in some:
-            width = 100 * feature.decisive / largest if largest > 0 else 0.0
             yield [
                 text(feature.feature),
                 *([number(feature.contribution)] if has_contribution else []),
                 *([number(feature.gain_share, ".2%")] if has_gain else []),
                 number(feature.splits, ",d"),
-                Cell(f'<span style="width: {width:.2f}%"></span>', "bar"),
+                bar(100 * feature.decisive / largest if largest > 0 else 0.0),
             ]
 
     header = ["feature", *["adds"] * has_contribution, *["gain"] * has_gain, "splits", "relative to the first"]
@@ -105,6 +104,6 @@ def importance_table(features: Sequence[FeatureImportance], n_rankers: int, list
     if rest:
         more = table(caption, header, rows(rest[:MOST_ROWS]), "more-features")
         if len(rest) > MOST_ROWS:
-            more += f'<p class="faint">The other {len(rest) - MOST_ROWS:,} are left out.</p>\n'
+            more += note(f"The other {len(rest) - MOST_ROWS:,} are left out.")
         made += folded(counted(len(rest), "more feature"), more)
     return made

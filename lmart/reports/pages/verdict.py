@@ -57,12 +57,8 @@ def verdict(evaluation: Mapping[str, Any]) -> Iterator[str]:
 
 def _sentence(comparison: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     """Return what a comparison says."""
-    system, baseline, measure, difference = (
-        comparison["system"],
-        comparison["baseline"],
-        comparison["measure"],
-        comparison["difference"],
-    )
+    names = ("system", "baseline", "measure", "difference")
+    system, baseline, measure, difference = (comparison[name] for name in names)
     if difference is None:
         return f"No query counts in both {system} and {baseline}."
     if comparison["wins"] == comparison["losses"] == 0:

@@ -51,7 +51,7 @@ def test_the_content_of_a_page() -> None:
     with WorkerPool(1) as pool:
         statistics = statistics_of(result, Resampling(resamples=100, flips=100), pool)
         drawn = statistics_of(curve, Resampling(resamples=100), pool, compared=False)
-    content = page_content(result, statistics, curve, drawn, "1.2")
+    content = page_content(result, statistics, curve, drawn)
     assert (content.systems, content.measures) == (("a", "b"), ("map", "dcg@3"))
     of_map, of_dcg = content.distributions
     assert of_map.counts == {"a": (1, *[0] * (BINS - 2), 2), "b": (1, *[0] * 9, 1, *[0] * (BINS - 12), 1)}

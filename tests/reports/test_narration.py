@@ -1,11 +1,10 @@
-"""What `lmart train` says of the rankers it chose."""
+"""What a run says of the rankers it chose."""
 
 from __future__ import annotations
 
 import pytest
 
-from lmart.cli.terminal.console import Console
-from lmart.cli.terminal.training import report_automatic
+from lmart.reports.narration import automatic_choices
 from lmart.settings import TrainSettings
 from lmart.settings.data_facts import DataFacts
 from lmart.settings.resolved import resolve
@@ -24,11 +23,10 @@ SMALL, LARGE = DataFacts(20, 400), DataFacts(2_000, 40_000)
     ],
 )
 def test_the_default_and_the_plain_algorithm_are_named(
-    settings: TrainSettings, facts: DataFacts, beginnings: list[str], capsys: pytest.CaptureFixture[str]
+    settings: TrainSettings, facts: DataFacts, beginnings: list[str]
 ) -> None:
-    report_automatic(settings, resolve(settings, facts), False, Console(0))
-    said = capsys.readouterr().err.splitlines()
+    said = list(automatic_choices(settings, resolve(settings, facts)))
     assert len(said) == len(beginnings)
-    assert all(line.startswith(f"lmart: {start}") for line, start in zip(said, beginnings, strict=True)), said
+    assert all(line.startswith(start) for line, start in zip(said, beginnings, strict=True)), said
     is_default = settings.rankers is None and settings.objective is None
     assert said[0].endswith("; --rankers 1 trains lambdamart alone") == is_default
