@@ -48,15 +48,10 @@ Examples:
 """
 
 
-def _measures_help() -> str:
-    """Return one paragraph of lines, a measure each."""
-    return definitions({kind.syntax[0]: kind.meaning for kind in KINDS.values()})
-
-
 @click.command(
     "eval",
     cls=HelpfulCommand,
-    help=HELP.format(measures=_measures_help()),
+    help=HELP.format(measures=definitions({kind.syntax[0]: kind.meaning for kind in KINDS.values()})),
     epilog=EPILOG,
     short_help="Measure rankings.",
 )

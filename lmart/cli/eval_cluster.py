@@ -5,17 +5,23 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lmart.cli.eval_request import GivenSystem
-from lmart.cli.eval_systems import EvalJob, JudgedData, QueriesOf, evaluate_systems, judged_options, matched
+from lmart.cli.eval_systems import (
+    EvalJob,
+    JudgedData,
+    QueriesOf,
+    evaluate_systems,
+    judged_options,
+    matched,
+    read_models,
+)
 from lmart.cli.options.shared import one_for_each
 from lmart.distributed.cluster import Cluster
 from lmart.distributed.evaluation import EvaluatedParts, MeasuredPart, PartInputs, PartPlan, measure_part
 from lmart.distributed.reading import find_parts, pass_on, warn_of_never_met
-from lmart.formats.models.model_files import read_model
-from lmart.measures.evaluation import Measurement, label_scale, with_gain_of
+from lmart.measures.evaluation import Measurement, label_scale
 from lmart.measures.results import EvaluationResult, MeasuredQueries
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.scorer import Scorer
@@ -24,13 +30,8 @@ from lmart.streams import check_output
 
 def evaluate_parts(job: EvalJob, cluster: Cluster, outputs: Sequence[str]) -> EvaluationResult:
     """Have the parts of the data measured on the workers, and return the measures of each system."""
+    job, models = read_models(job)
     inputs = job.inputs
-    models = {
-        system.path: read_model(system.path, tell=job.console.notice)
-        for system in inputs.systems
-        if system.kind == "model"
-    }
-    job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     files, names = find_files(job, cluster)
     for path in outputs:
         check_output(path, [part for own in files for part in (own.path, *own.scores, own.weights) if part is not None])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -88,13 +89,8 @@ class JudgedData:
 
 def evaluate_data(job: EvalJob) -> EvaluationResult:
     """Read the data, and return the measures of each model and file of scores."""
+    job, models = read_models(job)
     inputs = job.inputs
-    models = {
-        system.path: read_model(system.path, tell=job.console.notice)
-        for system in inputs.systems
-        if system.kind == "model"
-    }
-    job = replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, job.console.notice))
     by_document = job.measures[0].conventions.ties == "docid"
     dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
     labels, offsets = dataset.labels, dataset.query_offsets
@@ -125,6 +121,15 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     return evaluate_systems(job, models, data)
 
 
+def read_models(job: EvalJob) -> tuple[EvalJob, dict[str, Ensemble]]:
+    """Read the models, by file; return them after the job, whose measures have the gain of the models."""
+    notice = job.console.notice
+    models = {
+        system.path: read_model(system.path, tell=notice) for system in job.inputs.systems if system.kind == "model"
+    }
+    return replace(job, measures=with_gain_of(models, job.measures, job.gain_given_by, notice)), models
+
+
 def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData) -> EvaluationResult:
     """Return the measures of each model and file of scores over the same data."""
     inputs, console, measures = job.inputs, job.console, job.measures
@@ -133,7 +138,7 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
     per_query = None if weights is None else weights.per_query
     groups = find_groups(job, data.query_ids, data.source)
     names = system_names(inputs.systems)
-    try:
+    with naming(data.source):
         measurement = Measurement.over(
             measures, data.labels, data.rows, models, job.pool, per_query, console.warning, groups
         )
@@ -143,15 +148,13 @@ def evaluate_systems(job: EvalJob, models: dict[str, Ensemble], data: JudgedData
                 name,
                 cast(SystemKind, system.kind),
                 system.path,
-                queries_of(number, system, telling_of(system.path if len(models) > 1 else "", console)),
+                queries_of(number, system, _telling(system.path if len(models) > 1 else "", console)),
                 {},
             )
             for number, (name, system) in enumerate(zip(names, inputs.systems, strict=True))
         )
         weights_per = None if weights is None else weights.given_per
         result = measurement.result(systems, data.query_ids, data.files, weights_per)
-    except DataError as fault:
-        raise with_path(fault, data.source) from None
     warn_of_large_labels(measures, data.labels, console.warning)
     return result
 
@@ -162,7 +165,7 @@ def system_names(systems: Sequence[GivenSystem]) -> list[str]:
     return numbered([next(of_files) if system.name is None else system.name for system in systems])
 
 
-def telling_of(model: str, console: Console) -> Callable[[str], None]:
+def _telling(model: str, console: Console) -> Callable[[str], None]:
     """Return the function that warns, naming the model's file where there are several (else it is '')."""
     return lambda text: console.warning(f"{text} (model {model})" if model else text)
 
@@ -214,9 +217,13 @@ def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str
     return grouped_queries(group_of_query, query_ids)
 
 
-def with_path(fault: DataError, path: str) -> DataError:
-    """Return the fault as one of a file, unless it names one."""
-    return fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more)
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Name a file in refusals that name none."""
+    try:
+        yield
+    except DataError as fault:
+        raise fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more) from None
 
 
 def score(
@@ -255,17 +262,16 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
     """Read the judgments and, one by one, the runs; return the measures of each, over all judged queries."""
     inputs, weights = job.inputs, None
     if inputs.qrels is None:
-        judgments, weights = _judgments_of_data(job)
+        dataset = read_judged(job, [], keep_document_ids=True)
+        judgments, weights = judgments_of(dataset), weights_of(job, dataset)
     else:
         judgments = read_qrels(inputs.qrels)
     groups = find_groups(job, judgments.query_ids, judgments.source)
     labels = np.maximum(judgments.labels, 0.0)
     per_query = None if weights is None else weights.per_query
     warn = job.console.warning
-    try:
+    with naming(judgments.source):
         measurement = Measurement.over(job.measures, labels, judgments.rows, {}, job.pool, per_query, warn, groups)
-    except DataError as fault:
-        raise with_path(fault, judgments.source) from None
     counting = np.full(len(judgments.query_ids), job.measures[0].conventions.missing == "zero")
     systems = []
     for name, system in zip(system_names(inputs.systems), inputs.systems, strict=True):
@@ -273,12 +279,10 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
         aligned = align_run(judgments, run, job.measures[0].conventions.ties == "docid")
         _tell(aligned, run, judgments, job)
         counting |= aligned.found
-        try:
+        with naming(judgments.source):
             measured = measurement.evaluator(aligned.documents).measure(aligned.scores)
-        except DataError as fault:
-            raise with_path(fault, judgments.source) from None
         systems.append(RankedSystem(name, "run", system.path, measured, _counts(aligned)))
-    try:
+    with naming(judgments.source):
         result = measurement.result(
             systems,
             judgments.query_ids,
@@ -286,8 +290,6 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
             None if weights is None else weights.given_per,
             "data" if inputs.qrels is None else "qrels",
         )
-    except DataError as fault:
-        raise with_path(fault, judgments.source) from None
     warn_of_large_labels(job.measures, labels, warn)
     n_judged = query_sums((judgments.labels >= 0).astype(np.float64), judgments.query_offsets)
 
@@ -307,12 +309,6 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
             for group in result.groups
         ),
     )
-
-
-def _judgments_of_data(job: EvalJob) -> tuple[JudgedDocuments, Weights | None]:
-    """Return the labels of the data by document id, and the weights of its queries."""
-    dataset = read_judged(job, [], keep_document_ids=True)
-    return judgments_of(dataset), weights_of(job, dataset)
 
 
 def _counts(aligned: AlignedRun) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -43,8 +43,7 @@ class Candidates:
 
     def starting_with(self, text: str) -> Candidates:
         """Return those that start with a text."""
-        words = tuple((word, meaning) for word, meaning in self.words if word.startswith(text))
-        return Candidates(words, self.partial, self.files, self.suffixes)
+        return replace(self, words=tuple((word, meaning) for word, meaning in self.words if word.startswith(text)))
 
 
 NOTHING = Candidates()
@@ -90,12 +89,7 @@ def _of_command(command: click.Command, words: Sequence[str], current: str) -> C
         if option is None:
             return NOTHING
         found = _values(option, value)
-        return Candidates(
-            tuple((f"{name}={word}", meaning) for word, meaning in found.words),
-            found.partial,
-            found.files,
-            found.suffixes,
-        )
+        return replace(found, words=tuple((f"{name}={word}", meaning) for word, meaning in found.words))
     arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
     if current.startswith("-") or not arguments:
         return _options(command).starting_with(current)
