@@ -138,13 +138,13 @@ def bin_training_set(
         if scores is not None:
             scores.add_rows(dataset.features, dataset)
         return bin_dataset(dataset, *limits, pool)
-    known = [] if scores is None else scores.categories_of(dataset)
-    columns = sorted({*category_columns(settings, dataset), *(of_known.column for of_known in known)})
+    of_scores = [] if scores is None else scores.categories_of(dataset)
+    columns = sorted({*category_columns(settings, dataset), *(of_known.column for of_known in of_scores)})
     idle = idle_texts(dataset.texts, len(dataset.labels)) if settings.categorical == AUTO else []
     if idle:
         missing = dict.fromkeys(idle, np.full(len(dataset.labels), np.nan))
         dataset = replace(dataset, features=NumberedRows(dataset.features, missing))  # type: ignore[type-var]
-    numbered = number_categories(dataset, columns, settings.gain, settings.absent, settings.seed, pool, known)
+    numbered = number_categories(dataset, columns, settings.gain, settings.absent, settings.seed, pool, of_scores)
     rows = NumberedRows(dataset.features, numbered.held_out)
     if scores is not None:
         places = scores.matcher.known_columns
@@ -266,8 +266,8 @@ def number_categories(
     found = NumberedCategories((), {}, {}, [])
     categories = []
     for column in columns:
-        texts, before = dataset.texts.get(column), of_known.get(column)
-        as_texts = before is not None and before.of_texts
+        texts, earlier = dataset.texts.get(column), of_known.get(column)
+        as_texts = earlier is not None and earlier.of_texts
         if texts is None and as_texts and not np.isnan(cells[column]).all():
             what = f"feature {quote(_name_of(dataset, column))} is a category of texts in the model"
             raise DataError(f"{what}, but has numbers; give its texts, in a column of a table", dataset.source)
@@ -283,14 +283,14 @@ def number_categories(
         effects = fit_effects(len(held), LocalSlopes(codes, gains, offsets, folds, pool).sums)
         placed = place_values(column, held, counts, effects, texts)
         made = placed.category
-        if before is not None and (before.values, before.unseen) != (made.values, made.unseen):
+        if earlier is not None and (earlier.values, earlier.unseen) != (made.values, made.unseen):
             of_rows = (
                 cells[column]
                 if texts is None
-                else looked_up(np.append(before.places_of(texts), NO_VALUE), cells[column])
+                else looked_up(np.append(earlier.places_of(texts), NO_VALUE), cells[column])
             )
-            categories.append(before)
-            found.held_out[column] = before.find(of_rows)[0]
+            categories.append(earlier)
+            found.held_out[column] = earlier.find(of_rows)[0]
             found.kept.append(column)
             continue
         categories.append(made)

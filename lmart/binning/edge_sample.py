@@ -193,8 +193,8 @@ class ColumnCounts:
         """Return int64[3, n_columns]: numbers, missing values, infinite values."""
         total = np.zeros((3, n_columns), np.int64)
         for counts in self._of_workers:
-            known = min(n_columns, counts.shape[1])
-            total[:, :known] += counts[:, :known]
+            n_counted = min(n_columns, counts.shape[1])
+            total[:, :n_counted] += counts[:, :n_counted]
         return total
 
 

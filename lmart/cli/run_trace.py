@@ -29,12 +29,12 @@ class RunTrace:
     inputs: Sequence[str]
     digests: InputDigests
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    began: float = field(default_factory=time.perf_counter)
+    start: float = field(default_factory=time.perf_counter)
 
     @property
     def seconds(self) -> float:
         """How long the run has taken so far."""
-        return time.perf_counter() - self.began
+        return time.perf_counter() - self.start
 
     def entry(self, model: str, content: str) -> dict[str, Any]:
         """Return the entry of the report.

@@ -34,8 +34,8 @@ class CategoryTexts:
         """Return the number of each text, float64[n], nan where there is none: as in a column of numbers."""
         there = [None if text is None or text.lower() in MISSING else text for text in texts]
         if self._known is not None:
-            known = self._known
-            return np.array([np.nan if text is None else known.get(text, -1) for text in there], np.float64)
+            numbers = self._known
+            return np.array([np.nan if text is None else numbers.get(text, -1) for text in there], np.float64)
         own = self._numbers
         return np.array([np.nan if text is None else own.setdefault(text, len(own)) for text in there], np.float64)
 
@@ -218,9 +218,9 @@ def placed_rows(
 def refuse_numbers(rows: SparseRows, column: int, name: str) -> None:
     """Raise ArrayError when a row has a number in a column that stands for a category of texts, which has a name."""
     values = rows.values[rows.columns == column]
-    given = values[~np.isnan(values)]
-    if len(given):
-        what = f"feature {quote(name)} is a category of texts, but has the number {shortest(float(given[0]))}"
+    numbers = values[~np.isnan(values)]
+    if len(numbers):
+        what = f"feature {quote(name)} is a category of texts, but has the number {shortest(float(numbers[0]))}"
         raise ArrayError(f"{what}; give its texts, in a column of a table or DataFrame")
 
 

@@ -227,9 +227,9 @@ class Cluster:
         get_versions, packages = load_distributed().versions.get_versions, list(SAME_VERSIONS)
         own = get_versions(packages)["packages"]
         # Not `get_versions` of the client, which waits for all workers, also for those that are left out.
-        asked = begin(self._client.run, get_versions, packages, workers=self.addresses, on_error="return")
+        of_workers = begin(self._client.run, get_versions, packages, workers=self.addresses, on_error="return")
         of_scheduler = begin(self._client.sync, self._client.scheduler.versions, packages=packages)
-        found = self.wait(asked)
+        found = self.wait(of_workers)
         there = [(self._where, self.wait(of_scheduler))]  # which loads what it hands on
         for address in self.addresses:
             if not isinstance(found.get(address), dict):

@@ -91,9 +91,9 @@ def _whole_lines(path: str) -> Iterator[tuple[int, bytes]]:
         cut = text.rfind(b"\n")
         rest = text[cut + 1 :]
         if cut >= 0:
-            whole = text[:cut]
-            yield line, whole.removeprefix(_BYTE_ORDER_MARK) if line == 1 else whole
-            line += whole.count(b"\n") + 1
+            lines = text[:cut]
+            yield line, lines.removeprefix(_BYTE_ORDER_MARK) if line == 1 else lines
+            line += lines.count(b"\n") + 1
         if len(rest) > LONGEST_LINE:
             raise _too_long(path, line, rest)
     if rest:

@@ -102,20 +102,14 @@ def _leaf_documents(tree: Tree) -> Int64Array | None:
     if tree.leaf_weights is None:
         return None
     # A power of two makes the largest 2^52 to 2^53: float32 weights of at least 2^-29 of it stay exact.
-    whole: Float64Array = np.ldexp(tree.leaf_weights, 53 - np.frexp(tree.leaf_weights.max())[1])
-    return np.rint(whole).astype(np.int64)
+    scaled: Float64Array = np.ldexp(tree.leaf_weights, 53 - np.frexp(tree.leaf_weights.max())[1])
+    return np.rint(scaled).astype(np.int64)
 
 
 def _find_paths(flat: FlatTrees, leaf_documents: Int64Array, n_features: int) -> kernels.Paths:
     """Return the path to each leaf of all trees; leaf_documents : int64[n_leaves]."""
     trees = kernels.Trees(
-        flat.node_offsets,
-        flat.split_columns,
-        flat.thresholds,
-        flat.missing_left,
-        flat.left,
-        flat.right,
-        leaf_documents,
+        flat.node_offsets, flat.split_columns, flat.thresholds, flat.missing_left, flat.left, flat.right, leaf_documents
     )
     shares = np.zeros(len(flat.leaf_values))
     offsets = np.zeros(len(shares) + 1, np.int64)

@@ -100,8 +100,8 @@ class RunState:
 
         run : what the run is, in groups: values by name, as JSON has them
         """
-        before, self._run = self._run, json.loads(json.dumps(run))
-        if before and (differ := _differences(before, self._run)):
+        earlier, self._run = self._run, json.loads(json.dumps(run))
+        if earlier and (differ := _differences(earlier, self._run)):
             raise DataError(f"the data changed while the run went on: {'; '.join(differ)}; run this command again")
 
     def remove(self) -> None:

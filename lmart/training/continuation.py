@@ -141,8 +141,8 @@ class Continuation:
         found: list[Difference] = []
         if model.rankers:
             found.append(Difference(f"it has {counted(len(model.rankers), 'ranker')}, from whose sum one goes on"))
-        if (before := model.settings.get("continued_from")) is not None:
-            found.append(Difference(f"its first {before} trees are not of its settings"))
+        if (n_earlier := model.settings.get("continued_from")) is not None:
+            found.append(Difference(f"its first {n_earlier} trees are not of its settings"))
         now = settings.to_json()
         differ_anyway = ("trees", "continued_from", *(("rankers", "linear") if model.rankers else ()))
         for name in now | model.settings:

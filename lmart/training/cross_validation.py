@@ -150,9 +150,9 @@ class FoldTraining:
         own, others = (metadata.of_queries(dataset.query_offsets, queries) for queries in (seen, held_out))
         facts = settings.facts._replace(n_documents=self._seen.n_documents)
         of_fold = resolve(replace(settings.recorded, early_stop=0), facts)
-        given = of_fold.recorded
-        binned = bin_training_set(self._seen, given, pool)
-        self.empty = without_trees(binned, given, binned.categories)
+        recorded = of_fold.recorded
+        binned = bin_training_set(self._seen, recorded, pool)
+        self.empty = without_trees(binned, recorded, binned.categories)
         coded = code_dataset(self._measured, self.empty, binned.features.edges, pool)
         self._seen, self._measured = (placed_dataset(data, binned.categories) for data in (self._seen, self._measured))
         self._runs = [

@@ -42,10 +42,10 @@ class QueryDraw:
         part = lacking.index(max(lacking))
         if lacking[part] < 1.0:
             mark = hashlib.blake2b(query_id.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
-            place = int.from_bytes(mark, "little") / 2**64 * sum(max(0.0, one) for one in lacking)
-            for candidate, one in enumerate(lacking):
-                if one > 0.0:
-                    part, place = candidate, place - one
+            place = int.from_bytes(mark, "little") / 2**64 * sum(max(0.0, lack) for lack in lacking)
+            for candidate, lack in enumerate(lacking):
+                if lack > 0.0:
+                    part, place = candidate, place - lack
                     if place < 0.0:
                         break
         self.n_queries[part] += 1

@@ -22,9 +22,9 @@ def category_of_codes(column: int, listed: Sequence[object]) -> Categories | Non
     True and False are the texts that pandas writes for them. The code c has the number c + 1, less that of the value 0
     where it is one; values that training did not see are below all.
     """
-    whole = [int(value) for value in listed if isinstance(value, (int, float)) and _is_whole(value)]
+    numbers = [int(value) for value in listed if isinstance(value, (int, float)) and _is_whole(value)]
     texts = [str(value) for value in listed if type(value) in (str, bool, int)]
-    values = tuple(whole) if len(whole) == len(listed) else tuple(texts)
+    values = tuple(numbers) if len(numbers) == len(listed) else tuple(texts)
     if len(values) < len(listed) or first_repeated(values) is not None:
         return None
     return Categories(column, values, 0)

@@ -55,23 +55,23 @@ def with_value_sets(ensemble: Ensemble, tool: str, edges_of: EdgesOf, missing_wi
             raise ModelError(f"category {name} has the value {lowest}, and {tool} knows none below 0")
     if not by_column:
         return ValueSets(ensemble, 0)
-    known: dict[_Split, _SetOfNode] = {}
+    sets: dict[_Split, _SetOfNode] = {}
     for tree in ensemble.trees:
         for split in _splits(tree):
-            if split.column in by_column and split not in known:
-                known[split] = _set_of_node(by_column[split.column], split.bounds, edges_of)
-    written = [_with_sets(tree, known, missing_with_unseen) for tree in ensemble.trees]
+            if split.column in by_column and split not in sets:
+                sets[split] = _set_of_node(by_column[split.column], split.bounds, edges_of)
+    written = [_with_sets(tree, sets, missing_with_unseen) for tree in ensemble.trees]
     trees = tuple(tree for tree, _ in written)
     return ValueSets(replace(ensemble, trees=trees, categories=()), sum(changed for _, changed in written))
 
 
-def _with_sets(tree: Tree, known: Mapping[_Split, _SetOfNode], missing_with_unseen: bool) -> tuple[Tree, int]:
+def _with_sets(tree: Tree, sets: Mapping[_Split, _SetOfNode], missing_with_unseen: bool) -> tuple[Tree, int]:
     """Return a tree with the sets of its nodes, and of how many of them the side of missing values changed."""
     thresholds, missing_left = tree.thresholds.copy(), tree.missing_left.copy()
     left, right = tree.left.copy(), tree.right.copy()
     further, changed = [np.zeros(0)] * len(thresholds), 0
     for node, split in enumerate(_splits(tree)):
-        if (of_node := known.get(split)) is None:
+        if (of_node := sets.get(split)) is None:
             further[node] = np.array(split.bounds[1:])
             continue
         if not of_node.unseen_left:
