@@ -55,29 +55,22 @@ __all__ = [
 
 # NumPy and Numba take a third of a second to import; `lmart --help` does without.
 _LATER = {
-    "ArrayError": "errors",
-    "DataError": "errors",
-    "LmartError": "errors",
-    "ModelError": "errors",
-    "OutputError": "errors",
-    "SettingsError": "errors",
-    "Comparisons": "evaluation",
-    "CrossValidation": "training.cross_validation",
-    "Dataset": "data.python_dataset",
-    "Evaluation": "evaluation",
-    "Explanation": "scoring.explain",
-    "Model": "model",
-    "RoundReport": "training.rankers",
-    "RunReport": "reports.run_report",
-    "Settings": "interface.arguments",
-    "Tuning": "interface.selection",
-    "compare": "evaluation",
-    "cross_validate": "interface.selection",
-    "evaluate": "evaluation",
-    "load": "model",
-    "read": "interface.reading",
-    "train": "interface.training",
-    "tune": "interface.selection",
+    name: module
+    for module, names in {
+        "data.python_dataset": "Dataset",
+        "errors": "ArrayError DataError LmartError ModelError OutputError SettingsError",
+        "evaluation": "Comparisons Evaluation compare evaluate",
+        "interface.arguments": "Settings",
+        "interface.reading": "read",
+        "interface.selection": "Tuning cross_validate tune",
+        "interface.training": "train",
+        "model": "Model load",
+        "reports.run_report": "RunReport",
+        "scoring.explain": "Explanation",
+        "training.cross_validation": "CrossValidation",
+        "training.rankers": "RoundReport",
+    }.items()
+    for name in names.split()
 }
 
 

@@ -225,10 +225,7 @@ NAMES: dict[str, dict[str, str]] = {
         "depthwise": "levelwise level-wise depth-wise level depth",
         "oblivious": "symmetrictree symmetric symmetric-tree",
     },
-    "gain": {
-        "exp2": "exp exponential 2^label-1 exp2-1 2^l-1 base2 pow2",
-        "linear": "lin identity base label",
-    },
+    "gain": {"exp2": "exp exponential 2^label-1 exp2-1 2^l-1 base2 pow2", "linear": "lin identity base label"},
     "like": {
         "lightgbm": "lgb lgbm",
         "xgboost": "xgb",

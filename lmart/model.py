@@ -57,9 +57,7 @@ def score_stream(
     """
     waiting: list[tuple[RowBlock, Float64Array]] = []
     for block in reader:
-        column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-        matcher.tables = reader.table.of_tables
-        matcher.refuse_numbers(reader.path)
+        column_map = reader.match(matcher)
         if strict and not matcher.foreign:
             matcher.refuse(reader.path, strict)
         waiting.append((block, scorer.score(block.features, column_map, pool, matcher.unseen)))
@@ -360,8 +358,7 @@ class Model:
         >>> len(model.predict_letor("data/sample/test.svm"))
         600
         """
-        options = ReadOptions(require_labels=False, require_queries=False, use_labels=False)
-        options = for_models(options, [self.ensemble])
+        options = for_models(ReadOptions().for_scoring(), [self.ensemble])
         parts = [np.zeros(0)]
         name = os.fsdecode(path)
         with (

@@ -110,36 +110,8 @@ class LambdaMARTRanker(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         verbose: bool = False,
         query_column: str | None = None,
     ) -> None:
-        self.trees = trees
-        self.rankers = rankers
-        self.linear = linear
-        self.tree = tree
-        self.leaves = leaves
-        self.learning_rate = learning_rate
-        self.max_depth = max_depth
-        self.min_docs = min_docs
-        self.min_hessian = min_hessian
-        self.l2 = l2
-        self.max_bins = max_bins
-        self.objective = objective
-        self.truncation = truncation
-        self.sigma = sigma
-        self.normalize = normalize
-        self.gain = gain
-        self.metric = metric
-        self.early_stop = early_stop
-        self.absent = absent
-        self.sample = sample
-        self.features = features
-        self.monotone = monotone
-        self.categorical = categorical
-        self.position_bias_reg = position_bias_reg
-        self.seed = seed
-        self.validation_fraction = validation_fraction
-        self.refit = refit
-        self.threads = threads
-        self.verbose = verbose
-        self.query_column = query_column
+        parameters = {name: value for name, value in locals().items() if name != "self"}
+        self.__dict__.update(parameters)  # as they are, under their names: scikit-learn asks for no more
 
     def fit(
         self,

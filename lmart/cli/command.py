@@ -153,16 +153,15 @@ def _takes_the_last(option: click.Parameter) -> bool:
     return not option.is_flag or bool(option.secondary_opts)
 
 
-def _print_screen(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        click.echo(one_screen(context), color=context.color)
-        context.exit()
+def _printing(text_of: Callable[[click.Context], str]) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Return what prints a text and ends the command, where an option asks for it."""
 
+    def print_text(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
+        if asked and not context.resilient_parsing:
+            click.echo(text_of(context), color=context.color)
+            context.exit()
 
-def _print_page(context: click.Context, parameter: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        click.echo(full_page(context), color=context.color)
-        context.exit()
+    return print_text
 
 
 class HelpfulCommand(ParsingCommand):
@@ -176,8 +175,8 @@ class HelpfulCommand(ParsingCommand):
         shared: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False}
         on_screen = "Show the most important options, on one screen."
         self.params += [
-            click.Option(["-h"], callback=_print_screen, help=on_screen, **shared),
-            click.Option(["--help"], callback=_print_page, help="Show all options.", **shared),
+            click.Option(["-h"], callback=_printing(one_screen), help=on_screen, **shared),
+            click.Option(["--help"], callback=_printing(full_page), help="Show all options.", **shared),
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

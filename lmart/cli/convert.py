@@ -385,17 +385,13 @@ def _verify(
     from lmart.scoring.model_comparison import compare_models
     from lmart.threads import WorkerPool
 
-    read_options = replace(read_options, require_labels=False, require_queries=False, use_labels=False)
-    read_options = for_models(read_options, [own]).telling(console.notice, console.warning)
+    read_options = for_models(read_options.for_scoring(), [own]).telling(console.notice, console.warning)
     matcher = FeatureMatcher(own)
     with WorkerPool(threads) as pool, open_rows(data, read_options, pool) as reader:
 
         def blocks() -> Iterator[tuple[SparseRows, Int32Array]]:
             for block in reader:
-                column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-                matcher.tables = reader.table.of_tables
-                matcher.refuse_numbers(data)
-                yield block.features, column_map
+                yield block.features, reader.match(matcher)
 
         float32 = MODEL_FORMATS[target_format].is_float32
         found = compare_models(own, written, blocks(), float32, pool)

@@ -96,14 +96,14 @@ def command(
     with WorkerPool(count) as pool:
         computed = measures if page is None else page.computed
         job = EvalJob(inputs, computed, measure_options.gain_given_by, read_options, pool, console)
-        result = whole = _evaluated(job, cluster, output.paths)
+        result = measured = _evaluated(job, cluster, output.paths)
         if page is not None:
-            result = page.without_cutoffs(whole)
+            result = page.without_cutoffs(measured)
         statistics = html = None
         if output.is_reported:
             drawn = statistics_options
             statistics = statistics_of(result, drawn.resampling, pool, drawn.compare, drawn.all_pairs)
-            html = None if page is None else page.render(whole, result, statistics, pool)
+            html = None if page is None else page.render(measured, result, statistics, pool)
     write(result, statistics, output, html)
 
 

@@ -49,15 +49,15 @@ class PageRequest:
         """The measures of the report, and NDCG at each cutoff of the chart."""
         return with_cutoffs(self.measures)
 
-    def without_cutoffs(self, whole: EvaluationResult) -> EvaluationResult:
+    def without_cutoffs(self, measured: EvaluationResult) -> EvaluationResult:
         """Return the evaluation with the measures of the report only."""
-        return narrowed(whole, list(map(str, self.measures)))
+        return narrowed(measured, list(map(str, self.measures)))
 
     def render(
-        self, whole: EvaluationResult, result: EvaluationResult, statistics: SystemStatistics, pool: WorkerPool
+        self, measured: EvaluationResult, result: EvaluationResult, statistics: SystemStatistics, pool: WorkerPool
     ) -> str:
         """Return the page."""
-        curve = narrowed(whole, cutoff_names())
+        curve = narrowed(measured, cutoff_names())
         drawn = statistics_of(curve, statistics.resampling, pool, compared=False)
         content = page_content(result, statistics, curve, drawn, self.run, self.run_path, self.title)
         return render_page(content)

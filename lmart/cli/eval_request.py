@@ -11,7 +11,7 @@ import click
 
 from lmart.cli.command import line_of
 from lmart.cli.options.declare import flag_of, given_on_command_line
-from lmart.cli.options.shared import ClusterOptions, check_inputs, strict_field
+from lmart.cli.options.shared import ClusterOptions, check_inputs, check_page, strict_field
 from lmart.cli.options.types import MeasureType
 from lmart.errors import first_repeated, quote
 from lmart.formats.read_options import ReadOptions
@@ -386,10 +386,7 @@ class EvalOutput:
             raise click.UsageError(f"--html - and {other} both write to standard output; give --html a file")
         if self.html and self.per_query and os.path.realpath(self.html) == os.path.realpath(self.per_query):
             raise click.UsageError(f"--html and --per-query both write to {self.html}; give each a file of its own")
-        if self.train_report is not None and self.html is None:
-            raise click.UsageError("--train-report is shown on the page; give --html too")
-        if self.title is not None and self.html is None:
-            raise click.UsageError("--title is that of the page; give --html too")
+        check_page(self.html, self.train_report, self.title)
 
 
 def check_usage(

@@ -56,11 +56,7 @@ Examples:
 @data_options
 @running_options
 def command(
-    inputs: PredictInputs,
-    output: PredictOutput,
-    cluster: ClusterOptions,
-    read_options: ReadOptions,
-    running: Running,
+    inputs: PredictInputs, output: PredictOutput, cluster: ClusterOptions, read_options: ReadOptions, running: Running
 ) -> None:
     """Score rows; the help text is HELP."""
     output.check_usage()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import click
 
@@ -142,11 +142,4 @@ class PredictOutput:
 
     def reading(self, options: ReadOptions, strict: bool) -> ReadOptions:
         """Return how rows to score are read: labels are not looked at, document ids only when they are written."""
-        return replace(
-            options,
-            require_labels=False,
-            require_queries=False,
-            use_labels=False,
-            refuse_unknown=strict,
-            keep_document_ids=RESULT_FORMATS[self.form].is_named or self.why is not None,
-        )
+        return options.for_scoring(strict, RESULT_FORMATS[self.form].is_named or self.why is not None)

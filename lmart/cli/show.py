@@ -69,11 +69,7 @@ Examples:
 
 
 @click.command(
-    "show",
-    cls=HelpfulCommand,
-    short_help="Show a model, a report or checkpoint, or data.",
-    help=HELP,
-    epilog=EPILOG,
+    "show", cls=HelpfulCommand, short_help="Show a model, a report or checkpoint, or data.", help=HELP, epilog=EPILOG
 )
 @click.argument("file", metavar="FILE")
 @click.argument("other", metavar="[OTHER]", required=False)

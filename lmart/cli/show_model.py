@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lmart.cli.show_output import print_json, print_lines, write
 from lmart.cli.show_request import ShownModel, ShowOptions
@@ -120,22 +120,13 @@ def _score(
     matcher = FeatureMatcher(ensemble)
     rows = None if options.html is None else EffectRows(ensemble, pool)
     explainer = Explainer(ensemble, file) if rows is None else rows.explainer
-    read_options = replace(
-        for_models(read_options, [ensemble]).telling(
-            console.notice, console.warning, console.reading("explaining", prints=True)
-        ),
-        require_labels=False,
-        require_queries=False,
-        use_labels=False,
-        refuse_unknown=options.strict,
-        keep_document_ids=False,
+    read_options = for_models(read_options.for_scoring(options.strict), [ensemble]).telling(
+        console.notice, console.warning, console.reading("explaining", prints=True)
     )
     means = None if explainer is None else ContributionMeans(explainer, pool)
     with open_rows(path, read_options, pool) as reader:
         for block in reader:
-            column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-            matcher.tables = reader.table.of_tables
-            matcher.refuse_numbers(path)
+            column_map = reader.match(matcher)
             if means is not None:
                 means.add(block.features, column_map)
             if rows is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from lmart.cli.options.declare import given_on_command_line
-from lmart.cli.options.shared import check_inputs, strict_field
+from lmart.cli.options.shared import check_inputs, check_page, strict_field
 from lmart.formats.read_options import ReadOptions
 from lmart.settings.declared import declared
 
@@ -90,18 +90,11 @@ class ShowOptions:
             raise click.UsageError(f"--top shortens the table of features, and {what} {prints}; drop one of them")
         if self.strict and self.data is None:
             raise click.UsageError("--strict needs --data: it is about the features of the data")
-        self._check_page()
-        check_inputs([file, other, self.data, self.train_report], read_options)
-
-    def _check_page(self) -> None:
-        """Raise a usage error when options of the page do not go together."""
         if self.html == "-" and (self.as_json or self.as_tsv):
             what = "--json" if self.as_json else "--tsv"
             raise click.UsageError(f"--html - and {what} both write to standard output; give --html a file")
-        if self.html is None and self.train_report is not None:
-            raise click.UsageError("--train-report is shown on the page; give --html too")
-        if self.html is None and self.title is not None:
-            raise click.UsageError("--title is that of the page; give --html too")
+        check_page(self.html, self.train_report, self.title)
+        check_inputs([file, other, self.data, self.train_report], read_options)
 
     def refuse_for_data(self) -> None:
         """Raise a usage error for an option that is about models only."""

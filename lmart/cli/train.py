@@ -44,11 +44,7 @@ Examples:
 
 
 @click.command(
-    "train",
-    cls=HelpfulCommand,
-    short_help="Train a ranking model from judged documents.",
-    help=HELP,
-    epilog=EPILOG,
+    "train", cls=HelpfulCommand, short_help="Train a ranking model from judged documents.", help=HELP, epilog=EPILOG
 )
 @group("files", TrainFiles)
 @group(
@@ -86,7 +82,7 @@ def command(
 
 def _train(request: TrainRequest, cluster: ClusterOptions, running: Running) -> None:
     """Train the model and report it."""
-    began = time.perf_counter()
+    start = time.perf_counter()
     # Only now, as these load numpy and numba.
     from lmart.cli import train_run
     from lmart.cli.train_inputs import read_inputs
@@ -115,4 +111,4 @@ def _train(request: TrainRequest, cluster: ClusterOptions, running: Running) -> 
         else:
             fitted = train_run.train_on_workers(job, cluster)
         state.remove()
-    train_run.report_result(job, fitted, time.perf_counter() - began)
+    train_run.report_result(job, fitted, time.perf_counter() - start)

@@ -21,7 +21,7 @@ from lmart.formats.documents.column_names import no_such_column
 from lmart.formats.documents.reading import for_models, read_dataset, source_name
 from lmart.formats.query_groups import read_query_groups
 from lmart.formats.read_options import ReadOptions
-from lmart.scoring.feature_matching import match_dataset, missing_columns
+from lmart.scoring.feature_matching import check_columns, match_dataset
 from lmart.scoring.scorer import ModelScores
 from lmart.settings import AUTO, TrainSettings
 from lmart.streams import check_output
@@ -85,7 +85,7 @@ def read_inputs(request: TrainRequest, pool: WorkerPool, console: Console) -> Tr
     if request.selection.selects:  # the data is binned anew for each model
         in_memory = _read_into_memory(request, pool)
         train_set, validation_sets = in_memory.train_set, in_memory.validation_sets
-        check_columns(train_set, request, console)
+        _check_columns(train_set, request, console)
         warnings = _match(in_memory, request)
         folds = read_folds(request.selection, in_memory.train_set, request.settings.seed, console)
     else:
@@ -160,7 +160,7 @@ def _read_into_bins(
     scores: list[Float64Array] = []
     training = scorer = None if model is None else ModelScores(model, pool)
     train_set = read_training_set(files.data, options, settings, pool, scorer)
-    check_columns(train_set, request, console)
+    _check_columns(train_set, request, console)
     if scorer is not None:
         scores.append(scorer.finish(train_set.source, train_set.table_features, files.strict))
         warnings += scorer.matcher.warnings(train_set.source, "only new trees can split on them")
@@ -210,13 +210,9 @@ def _match(sets: SetsInMemory, request: TrainRequest) -> list[str]:
     return warnings
 
 
-def check_columns(dataset: TableColumns, request: TrainRequest, console: Console) -> None:
-    """Warn of each table of --data that lacks a column of the others, or refuse it."""
-    counted_as = "0" if request.settings.absent == "zero" else "missing"
-    for path, fault in missing_columns(dataset).items():
-        if request.files.strict:
-            raise DataError(f"{fault}; give the files the same columns, or do without --strict", path)
-        console.warning(f"{input_name(path)}: {fault}; counted as {counted_as}")
+def _check_columns(dataset: TableColumns, request: TrainRequest, console: Console) -> None:
+    for text in check_columns(dataset, request.settings.absent, request.files.strict):
+        console.warning(text)
 
 
 def read_on_workers(request: TrainRequest, cluster: Cluster, console: Console) -> TrainingInputs:
@@ -240,7 +236,7 @@ def read_on_workers(request: TrainRequest, cluster: Cluster, console: Console) -
         read_options,
         request.settings,
         files.strict,
-        lambda train_set: check_columns(train_set, request, console),
+        lambda train_set: _check_columns(train_set, request, console),
     )
     for text in sets.warnings:
         console.warning(text)
@@ -253,29 +249,29 @@ def find_data_parts(request: TrainRequest, cluster: Cluster) -> DataParts:
     from lmart.distributed.sharded_sets import DataParts, SetFiles
 
     files, metadata = request.files, request.metadata_files
-    asked: dict[str, list[str]] = {}
+    matched_by: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
 
     one_each = [*filter(None, (metadata.weights, metadata.init_scores))]
     patterns = [*files.data, *files.valid, *one_each, *metadata.valid_weights, *metadata.valid_init_scores]
     for pattern, matched in zip(patterns, find_parts(cluster, patterns), strict=True):
-        asked[pattern] = [path for path, _ in matched]
+        matched_by[pattern] = [path for path, _ in matched]
         sizes |= matched
-    train = [path for pattern in files.data for path in asked[pattern]]
+    train = [path for pattern in files.data for path in matched_by[pattern]]
     nothing: list[str | None] = [None] * len(files.valid)
 
     def for_parts(option: str, pattern: str | None, of: str, parts: Sequence[str]) -> Sequence[str] | None:
         """Return the files that go with each part, one for each; None without a pattern."""
         if pattern is None:
             return None
-        return one_for_each(option, pattern, asked[pattern], of, parts)
+        return one_for_each(option, pattern, matched_by[pattern], of, parts)
 
     validation = [
         SetFiles(
             name,
-            asked[name],
-            for_parts("--valid-weights", weights, "its --valid", asked[name]),
-            for_parts("--valid-init-scores", scores, "its --valid", asked[name]),
+            matched_by[name],
+            for_parts("--valid-weights", weights, "its --valid", matched_by[name]),
+            for_parts("--valid-init-scores", scores, "its --valid", matched_by[name]),
         )
         for name, weights, scores in zip(
             files.valid, metadata.valid_weights or nothing, metadata.valid_init_scores or nothing, strict=True

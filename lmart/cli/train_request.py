@@ -188,10 +188,7 @@ class MetadataFiles:
                 "--init-scores needs a file of --valid-init-scores for each of --valid, in the same order: there are "
                 f"{n_files} for {n_validation_sets}"
             )
-        for option, files in (
-            ("--valid-weights", self.valid_weights),
-            ("--valid-query-sizes", self.valid_query_sizes),
-        ):
+        for option, files in (("--valid-weights", self.valid_weights), ("--valid-query-sizes", self.valid_query_sizes)):
             if files and len(files) != n_validation_sets:
                 raise click.UsageError(
                     f"{option} needs a file for each of --valid, in the same order: there are {len(files)} for "

@@ -143,17 +143,12 @@ def fit(job: TrainJob, inputs: TrainingInputs, settings: ResolvedSettings) -> Fi
     """Train the model with the selected settings, showing progress; collect its rounds in the record."""
     files, metadata, console = job.request.files, job.request.metadata_files, job.console
     run = _start(inputs, settings, job.pool)
-    if run.continuation is not None:
-        console.notice(narration.continuing(run.continuation, run.differences))
+    for text in narration.starting(run, metadata.init_scores is not None, files.valid):
+        console.notice(text)
     for text in run.warnings:
         if text not in inputs.warnings:
             console.warning(text)
     training.report(remarks.before_training(run, inputs.train_set, metadata.weights is not None), console)
-    if run.start is not None:
-        measures = narration.with_training(run.start.training_measures, run.start.validation_measures, files.valid)
-        starts = {"the model": run.continuation, "the initial scores": metadata.init_scores}
-        started = " and ".join(what for what, report in starts.items() if report is not None)
-        console.notice(f"{started} alone: {measures}")
     start = run.start.validation[0] if run.start is not None and run.start.validation else None
     with console.progress(settings.trees) as progress:
         shown = RoundProgress(progress, settings, files.valid, start)

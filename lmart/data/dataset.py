@@ -269,9 +269,9 @@ def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
     texts: dict[int, dict[str, int]] = {}
     for dataset in sets:
         for column, own in dataset.texts.items():
-            known = texts.setdefault(places[dataset.feature_name(column)], {})
+            numbers = texts.setdefault(places[dataset.feature_name(column)], {})
             for text in own:
-                known.setdefault(text, len(known))
+                numbers.setdefault(text, len(numbers))
     parts = []
     for dataset in sets:
         place = np.array([places[dataset.feature_name(column)] for column in range(dataset.n_features)], np.int32)

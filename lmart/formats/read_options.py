@@ -133,6 +133,17 @@ class ReadOptions:
 
         return replace(self, tell=tell, watch=watch)
 
+    def for_scoring(self, refuse_unknown: bool = False, keep_document_ids: bool = False) -> ReadOptions:
+        """Return the options for rows that are only scored: their labels are not looked at, nor need there be any."""
+        return replace(
+            self,
+            require_labels=False,
+            require_queries=False,
+            use_labels=False,
+            refuse_unknown=refuse_unknown,
+            keep_document_ids=keep_document_ids,
+        )
+
     @property
     def row_text(self) -> str:
         """What messages call the text that is kept of each row."""

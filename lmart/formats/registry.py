@@ -97,12 +97,7 @@ _MODELS = (
     ModelFormat(name="ranklib", **_functions("ranklib"), starts=(b"#", b"<"), title="RankLib", is_float32=True),
     ModelFormat(name="quickrank", **_functions("quickrank"), starts=(b"<",), title="QuickRank", is_float32=True),
     ModelFormat(
-        name="solr",
-        **_functions("solr"),
-        starts=(b"{", b"["),
-        title="Solr",
-        takes=("name", "store"),
-        is_float32=True,
+        name="solr", **_functions("solr"), starts=(b"{", b"["), title="Solr", takes=("name", "store"), is_float32=True
     ),
     ModelFormat(
         name="onnx",

@@ -31,7 +31,9 @@ def listing_settings(arguments: type[Any]) -> Callable[[T], T]:
     def decorate(function: T) -> T:
         """Write the signature and the docstring."""
         own = [
-            given for given in inspect.signature(function).parameters.values() if given.kind is not given.VAR_KEYWORD
+            parameter
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is not parameter.VAR_KEYWORD
         ]
         types = {name: getattr(kind, "__forward_arg__", kind) for name, kind in arguments.__annotations__.items()}
         defaults = {option.name: _plain(option.default) for option in options()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from typing import Any, Unpack
@@ -24,7 +24,7 @@ from lmart.data.python_dataset import (
     unbinned,
     validation_metadata,
 )
-from lmart.errors import ArrayError, DataError, SettingsError, input_name, naming_arguments, warn
+from lmart.errors import ArrayError, SettingsError, naming_arguments, warn
 from lmart.interface.arguments import (
     Run,
     TrainArguments,
@@ -42,7 +42,7 @@ from lmart.interrupts import safe_interrupts
 from lmart.model import Model, load
 from lmart.reports.run_report import RunRecord, folds_entry, read_report, refit_entries, run_entries
 from lmart.scoring.ensemble import Ensemble
-from lmart.scoring.feature_matching import missing_columns
+from lmart.scoring.feature_matching import check_columns
 from lmart.scoring.scorer import ModelScores
 from lmart.settings import AUTO, RECORDED, TrainSettings
 from lmart.settings.resolved import ResolvedSettings, resolve
@@ -191,7 +191,7 @@ def _check_run(run: Run, train_set: Dataset, sets: Sequence[Dataset], continues:
             raise SettingsError("folds do not go with continue_from: the model has seen every query")
     if run.refit:
         metadata = [astuple(training_metadata(dataset)) for dataset in (train_set, *sets)]
-        has_metadata = any(given is not None for given in chain.from_iterable(metadata))
+        has_metadata = any(values is not None for values in chain.from_iterable(metadata))
         check_refit(bool(sets), has_metadata, continues)
 
 
@@ -219,11 +219,11 @@ def _fit(
     inputs: _Inputs, settings: TrainSettings, run: Run, pool: WorkerPool, messages: list[str], telling: Telling
 ) -> Model:
     """Return the model; add to the messages what to warn of."""
-    train_set, sets, began = inputs.train_set, inputs.valid, time.perf_counter()
+    train_set, sets, start = inputs.train_set, inputs.valid, time.perf_counter()
     judged = unbinned(train_set, "X", run.allow_inf)
     if not len(judged.labels):
         raise ArrayError("X has no rows; give documents to learn from")
-    messages += _columns_not_everywhere(judged, settings, run.strict)
+    messages += check_columns(judged, settings.absent, run.strict)
     messages += describe_idle(judged, len(judged.labels)) if settings.categorical == AUTO else []
     scorer = None if inputs.previous is None else ModelScores(inputs.previous[0], pool)
     binned = bin_training_set(judged, settings, pool, scorer)
@@ -243,7 +243,7 @@ def _fit(
     telling.valid = sources
     telling.read(binned, settings, resolved)
     together = _joined(inputs, sources, judged, run) if run.refit else None
-    crossed, record = None, RunRecord({"reading": read - began})
+    crossed, record = None, RunRecord({"reading": read - start})
     if run.folds is not None:
         with record.timed("choosing"):
             crossed = _cross_validate(train_set, resolved, run, pool)
@@ -279,7 +279,7 @@ def _fit(
 
 def _joined(inputs: _Inputs, sources: Sequence[str], judged: Unbinned, run: Run) -> RankingDataset:
     """Return the training set and the validation sets as one data set, for `refit`."""
-    of_sets = [in_memory(*given, run.allow_inf, judged) for given in zip(inputs.valid, sources, strict=True)]
+    of_sets = [in_memory(*named, run.allow_inf, judged) for named in zip(inputs.valid, sources, strict=True)]
     return join_datasets([in_memory(inputs.train_set, "X", run.allow_inf), *of_sets])
 
 
@@ -331,12 +331,3 @@ def _boost(
     if progress is not None:
         progress.close()
     return training.finish()
-
-
-def _columns_not_everywhere(judged: Unbinned, settings: TrainSettings, strict: bool) -> Iterator[str]:
-    """Yield a warning of each table of several that lacks a column of the others; DataError when that is refused."""
-    counted_as = "0" if settings.absent == "zero" else "missing"
-    for path, fault in missing_columns(judged).items():
-        if strict:
-            raise DataError(f"{fault}; give the files the same columns, or do without strict=True", path)
-        yield f"{input_name(path)}: {fault}; counted as {counted_as}"

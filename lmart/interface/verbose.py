@@ -59,13 +59,13 @@ class Telling:
         if not self._verbose:
             yield
             return
-        told: list[float] = []
+        seen: list[float] = []
 
         def compiling(seconds: float, expected: float) -> None:
             """Tell it once."""
-            if not told:
+            if not seen:
                 self.say("compiling, which the next run need not do again")
-            told.append(seconds)
+            seen.append(seconds)
 
         messages.listen(self.say, _warn, compiling)
         try:
@@ -90,12 +90,8 @@ class Telling:
 
     def start(self, run: BoostingRun, with_init_scores: bool) -> None:
         """Tell from where a run starts."""
-        if run.continuation is not None:
-            self.say(narration.continuing(run.continuation, run.differences))
-        if run.start is not None:
-            measures = narration.with_training(run.start.training_measures, run.start.validation_measures, self.valid)
-            starts = {"the model": run.continuation is not None, "the initial scores": with_init_scores}
-            self.say(f"{' and '.join(what for what, is_there in starts.items() if is_there)} alone: {measures}")
+        for text in narration.starting(run, with_init_scores, self.valid):
+            self.say(text)
 
     def rounds(self, run: BoostingRun) -> Progress | None:
         """Return what shows the rounds of a run."""
@@ -113,10 +109,8 @@ class Progress:
     """Shows the rounds of a run: a bar in a notebook, else a line about once a second, and the last round."""
 
     def __init__(self, telling: Telling, settings: ResolvedSettings, start: float | None) -> None:
-        self._telling, self._settings, self._start = telling, settings, start
-        self._before = [sum(ranker.trees for ranker in settings.rankers[:k]) for k in range(len(settings.rankers))]
-        self._ranker = self._rounds = 0
-        self._best = narration.BestSoFar()
+        self._telling, self._settings = telling, settings
+        self._count = narration.RoundCount(settings, start)
         self._bar = NotebookBar() if in_notebook() else None
         self._shown = time.monotonic()
         self._waiting: str | None = None  # the latest round, if it is not shown
@@ -124,13 +118,8 @@ class Progress:
     def __call__(self, report: RoundReport) -> None:
         """Take a round, and show it if what was shown is old enough."""
         settings = self._settings
-        self._rounds += 1
-        if report.ranker != self._ranker:
-            self._ranker, self._best = report.ranker, narration.BestSoFar(self._start)
-        if report.validation:
-            self._best.update(report.round, report.validation[0])
-        self._done = self._rounds if settings.shares_trees else self._before[report.ranker - 1] + report.round
-        round_text = narration.round_text(report, settings, self._telling.valid, self._best)
+        self._done = self._count.take(report)
+        round_text = narration.round_text(report, settings, self._telling.valid, self._count.best)
         self._waiting = f"{self._done:,}/{settings.trees:,} trees, {round_text}"
         if time.monotonic() - self._shown >= (PAUSE if self._bar is None else BAR_PAUSE):
             self._show()

@@ -23,52 +23,34 @@ CHOICES: dict[str, dict[str, str]] = {
         "docid": "equal scores by document id, the last id first",
         "average": "mean over all orders of documents of equal score",
     },
-    "discount": {
-        "log2": "1 / log2(rank + 1)",
-        "letor": "1 at ranks 1 and 2, then 1 / log2(rank)",
-    },
+    "discount": {"log2": "1 / log2(rank + 1)", "letor": "1 at ranks 1 and 2, then 1 / log2(rank)"},
     "short": {
         "whole": "ndcg@k of a query shorter than k looks at all of it",
         "zero": "ndcg@k of a query shorter than k is 0",
     },
-    "p_divisor": {
-        "k": "p@k is divided by k",
-        "length": "p@k is divided by k or the length of a shorter query",
-    },
+    "p_divisor": {"k": "p@k is divided by k", "length": "p@k is divided by k or the length of a shorter query"},
     "map_divisor": {
         "relevant": "map@k is divided by the relevant documents",
         "k": "map@k is divided by the relevant documents, k at most",
         "length": "map@k is divided by the relevant documents, at most those looked at",
     },
-    "ideal": {
-        "gain": "the best order goes by gain",
-        "label": "the best order goes by label",
-    },
+    "ideal": {"gain": "the best order goes by gain", "label": "the best order goes by label"},
     "empty_ndcg": {
         "label": "in ndcg: no label above 0, or no gain to the cutoff",
         "ideal": "in ndcg: a best order with a DCG of 0",
         "lowest": "in ndcg: a best order with a DCG of 0 at the lowest cutoff",
     },
-    "empty_p": {
-        "empty": "an empty query counts in p as in others",
-        "zero": "an empty query counts 0 in p",
-    },
+    "empty_p": {"empty": "an empty query counts in p as in others", "zero": "an empty query counts 0 in p"},
     "empty_weight": {
         "query": "an empty query has its own weight",
         "one": "what an empty query counts in ndcg has the weight 1",
     },
-    "missing": {
-        "zero": "a query with nothing retrieved counts",
-        "skip": "a query with nothing retrieved is left out",
-    },
+    "missing": {"zero": "a query with nothing retrieved counts", "skip": "a query with nothing retrieved is left out"},
     "unjudged": {
         "count": "an unjudged document is ranked, and not relevant",
         "remove": "unjudged documents are taken out of the ranking",
     },
-    "precision": {
-        "double": "scores are compared in 64 bits",
-        "single": "scores are rounded to 32 bits, then compared",
-    },
+    "precision": {"double": "scores are compared in 64 bits", "single": "scores are rounded to 32 bits, then compared"},
 }
 """For each convention that is one of a few words: the words, the default first, and what each means."""
 

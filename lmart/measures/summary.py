@@ -35,13 +35,7 @@ class Summary:
     def to_json(self) -> dict[str, Any]:
         """Return the summary as plain JSON values."""
         interval = None if self.interval is None else list(self.interval)
-        return {
-            "mean": self.mean,
-            "median": self.median,
-            "count": self.count,
-            "std": self.std,
-            "interval": interval,
-        }
+        return {"mean": self.mean, "median": self.median, "count": self.count, "std": self.std, "interval": interval}
 
 
 def summarize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lmart.data.dataset import DataSize
     from lmart.settings import TrainSettings
     from lmart.settings.resolved import RankerSettings, ResolvedSettings
+    from lmart.training.boosting import BoostingRun
     from lmart.training.continuation import Continuation, Difference
     from lmart.training.cross_validation import CrossValidation
     from lmart.training.measured import Measures
@@ -78,6 +79,16 @@ def continuing(continuation: Continuation, differences: Sequence[Difference]) ->
     return f"{what}; one run of all rounds would not give the same: {why}"
 
 
+def starting(run: BoostingRun, with_init_scores: bool, valid: Sequence[str]) -> Iterator[str]:
+    """Yield which model a run continues, and the measures before its first round, if it starts from any scores."""
+    if run.continuation is not None:
+        yield continuing(run.continuation, run.differences)
+    if run.start is not None:
+        starts = {"the model": run.continuation is not None, "the initial scores": with_init_scores}
+        measures = with_training(run.start.training_measures, run.start.validation_measures, valid)
+        yield f"{' and '.join(what for what, is_there in starts.items() if is_there)} alone: {measures}"
+
+
 def with_training(training: Measures, validation: Sequence[Measures], valid: Sequence[str]) -> str:
     """Return the measures of the training set and of each validation set, whose names are `valid`."""
     return _measured([("training", training), *zip(valid, validation, strict=True)])
@@ -120,6 +131,28 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+class RoundCount:
+    """How far a run is, round by round.
+
+    best : the best measure of the ranker that grows, by which its rounds are told
+    """
+
+    def __init__(self, settings: ResolvedSettings, start: float | None) -> None:
+        self._settings, self._start = settings, start
+        self._before = [sum(ranker.trees for ranker in settings.rankers[:k]) for k in range(len(settings.rankers))]
+        self._ranker = self._rounds = 0
+        self.best = BestSoFar()
+
+    def take(self, report: RoundReport) -> int:
+        """Take a round, and return how many of the rounds of all rankers are done."""
+        self._rounds += 1
+        if report.ranker != self._ranker:
+            self._ranker, self.best = report.ranker, BestSoFar(self._start)
+        if report.validation:
+            self.best.update(report.round, report.validation[0])
+        return self._rounds if self._settings.shares_trees else self._before[report.ranker - 1] + report.round
 
 
 class BestSoFar:

@@ -54,9 +54,9 @@ class RunRecord:
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
         """Record the seconds of a stage that succeeds."""
-        began = time.perf_counter()
+        start = time.perf_counter()
         yield
-        self.seconds[stage] = time.perf_counter() - began
+        self.seconds[stage] = time.perf_counter() - start
 
     def add(self, report: RoundReport, in_detail: bool) -> None:
         """Add a round."""

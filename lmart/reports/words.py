@@ -161,9 +161,9 @@ def _selection(content: Mapping[str, Any], metric: str) -> list[tuple[str, str]]
             case _:
                 between = ""
         found.append(("folds", f"{metric} {folds['mean']:.6f}{between} over {len(folds['folds'])} folds"))
-        for another, further in _object(folds.get("further")).items():
+        for name, further in _object(folds.get("further")).items():
             if isinstance(mean := _object(further).get("mean"), int | float):
-                found.append(("", f"{visible(another)} {mean:.6f}"))
+                found.append(("", f"{visible(name)} {mean:.6f}"))
     tuning = _object(content.get("tuning"))
     if isinstance(tuning.get("trials"), list):
         best = tuning.get("best")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -241,6 +241,18 @@ def missing_columns(dataset: TableColumns) -> dict[str, str]:
         if lacking := np.flatnonzero(~np.isin(dataset.feature_ids, ids)).tolist():
             found[path] = describe_missing([names[i] for i in lacking], len(names), "the data")
     return found
+
+
+def check_columns(dataset: TableColumns, absent: str, strict: bool) -> Iterator[str]:
+    """Yield a warning for each table, of several inputs, that lacks a column of the others.
+
+    absent : what such a cell is, 'zero' or 'missing'
+    strict : DataError instead
+    """
+    for path, fault in missing_columns(dataset).items():
+        if strict:
+            raise DataError(f"{fault}; give the files the same columns, or do without --strict", path)
+        yield f"{input_name(path)}: {fault}; counted as {'0' if absent == 'zero' else 'missing'}"
 
 
 def _moved(from_zero: Int64Array, from_one: Int64Array) -> bool:

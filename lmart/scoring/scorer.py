@@ -338,9 +338,7 @@ class Scorer:
         walked = flatten(ensemble.trees[:first])
         starts = flat.leaf_offsets[first:] - flat.leaf_offsets[first]
         steps = step_trees.StepTrees(
-            columns.astype(np.uint32),
-            starts[:-1].astype(np.uint64),
-            flat.leaf_values[flat.leaf_offsets[first] :],
+            columns.astype(np.uint32), starts[:-1].astype(np.uint64), flat.leaf_values[flat.leaf_offsets[first] :]
         )
         self._trees = _mask_trees(ensemble, walked, nodes, steps)
         self._coded_trees = _code_trees(walked, nodes)

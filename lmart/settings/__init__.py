@@ -5,7 +5,7 @@ As they are given (`train_settings`), the records of what can be named in them (
 """
 
 from lmart.settings.kinds import OBJECTIVES, TREE_FORMS, WITH_POSITIONS, ObjectiveKind, TreeForm
-from lmart.settings.train_settings import AUTO, RECORDED, TrainSettings, options, range_in_words, setting
+from lmart.settings.train_settings import AUTO, RECORDED, TrainSettings, in_words, options, range_in_words, setting
 
 __all__ = [
     "AUTO",
@@ -16,6 +16,7 @@ __all__ = [
     "ObjectiveKind",
     "TrainSettings",
     "TreeForm",
+    "in_words",
     "options",
     "range_in_words",
     "setting",

@@ -71,16 +71,8 @@ class TreeForm:
 
 
 _OBJECTIVES = (
-    ObjectiveKind(
-        "lambdamart",
-        "by pairs, each weighted by how much swapping it would change NDCG",
-        positions=True,
-    ),
-    ObjectiveKind(
-        "ranknet",
-        "by pairs, all of weight 1; only the order of the gains matters",
-        "order of gains",
-    ),
+    ObjectiveKind("lambdamart", "by pairs, each weighted by how much swapping it would change NDCG", positions=True),
+    ObjectiveKind("ranknet", "by pairs, all of weight 1; only the order of the gains matters", "order of gains"),
     ObjectiveKind(
         "lambdaloss",
         "by pairs, NDCG-Loss2++ (LambdaLoss): the weight of lambdamart plus 10 times a weight that depends "
@@ -93,9 +85,7 @@ _OBJECTIVES = (
         "relevant",
     ),
     ObjectiveKind(
-        "mrr",
-        "by pairs like map, weighted by the change of 1 / rank of the first relevant document",
-        "relevant",
+        "mrr", "by pairs like map, weighted by the change of 1 / rank of the first relevant document", "relevant"
     ),
     ObjectiveKind(
         "err",

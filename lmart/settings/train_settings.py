@@ -204,8 +204,8 @@ class TrainSettings:
     @property
     def categories(self) -> tuple[str, ...]:
         """The names or indices of the features that are categories; SettingsError when one is empty or stands twice."""
-        given = "" if self.categorical == AUTO else self.categorical
-        names = tuple(name.strip() for name in given.split(",")) if given else ()
+        listed = "" if self.categorical == AUTO else self.categorical
+        names = tuple(name.strip() for name in listed.split(",")) if listed else ()
         if "" in names:
             raise SettingsError(f"categorical is {quote(self.categorical)}; give names or indices, with commas between")
         if (twice := first_repeated(names)) is not None:
@@ -343,6 +343,13 @@ def _ignores(kind: ObjectiveKind, name: str, settings: TrainSettings) -> bool:
     """
     by_labels = kind.relevance == "order of gains" and settings.gain.kind != "table"
     return name in kind.ignored or (name == "gain" and by_labels)
+
+
+def in_words(value: object) -> str:
+    """Return the value of a setting as people write it: auto, yes, no, or the number or text."""
+    if value is None:
+        return AUTO
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def idle_options(settings: TrainSettings, given: Sequence[str]) -> list[str]:

@@ -14,17 +14,7 @@ from lmart.cli.options.types import Choice, GainType, Names, Real, Whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_OF_CLICK = (
-    "callback",
-    "count",
-    "instead",
-    "is_eager",
-    "is_list",
-    "metavar",
-    "multiple",
-    "nargs",
-    "required",
-)
+_OF_CLICK = ("callback", "count", "instead", "is_eager", "is_list", "metavar", "multiple", "nargs", "required")
 
 
 def group(keyword: str, record: type[Any], **changes: Mapping[str, Any]) -> Callable[[F], F]:

@@ -11,7 +11,7 @@ import click
 from lmart.cli.command import ParsingCommand, usage_message
 from lmart.errors import DataError, SettingsError, counted, input_name, quote, shown
 from lmart.foreign_names import perhaps
-from lmart.settings import AUTO, RECORDED, TrainSettings, options, setting
+from lmart.settings import RECORDED, TrainSettings, in_words, options, setting
 from lmart.streams.digests import InputDigests, recording_digests
 
 _FILE = "lmart.settings_file"  # in Context.meta: a SettingsFile
@@ -50,18 +50,12 @@ def origin(path: str) -> list[str]:
         if source is click.core.ParameterSource.COMMANDLINE:
             overridden.append(f"--{name}")
         elif source is click.core.ParameterSource.DEFAULT_MAP:
-            taken.append(f"{name} {_shown((context.default_map or {})[field.name])}")
+            taken.append(f"{name} {in_words((context.default_map or {})[field.name])}")
     what = ", ".join(taken) or "only defaults"
     instead = f"; of the command line instead: {', '.join(overridden)}" if overridden else ""
     trees = file.trees_before
     others = f"; the first {counted(trees, 'tree')} of that model are of other settings" if trees else ""
     return [*file.notices, f"settings from {input_name(path)}: {what}{instead}{others}"]
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return AUTO
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def take_settings(context: click.Context, parameter: click.Parameter, path: str | None) -> str | None:

@@ -100,6 +100,14 @@ def check_inputs(paths: Sequence[str | None], options: ReadOptions) -> None:
         raise click.UsageError("only one input can be '-' (standard input); give the others as files")
 
 
+def check_page(html: str | None, train_report: str | None, title: str | None) -> None:
+    """Raise a usage error for options of a page that is not written."""
+    if train_report is not None and html is None:
+        raise click.UsageError("--train-report is shown on the page; give --html too")
+    if title is not None and html is None:
+        raise click.UsageError("--title is that of the page; give --html too")
+
+
 class AddressType(click.ParamType):  # type: ignore[type-arg]
     """Where a cluster is; ClusterOptions judges it, together with the options beside it."""
 

@@ -13,17 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lmart.array_types import Float64Array
-from lmart.cli.terminal.layout import (
-    CUT,
-    GAP,
-    LEVELS,
-    Sheet,
-    Table,
-    facts,
-    paragraph,
-    shortened,
-    standard_output,
-)
+from lmart.cli.terminal.layout import CUT, GAP, LEVELS, Sheet, Table, facts, paragraph, shortened, standard_output
 from lmart.errors import counted, input_name, visible
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text

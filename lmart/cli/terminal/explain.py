@@ -52,9 +52,7 @@ def print_why(
     pair = np.array([_find(query, name, query_id, reader.path) for name in documents])
     if pair[0] == pair[1]:
         raise DataError(f"{quote(documents[0])} and {quote(documents[1])} are the same document; name two", reader.path)
-    column_map = matcher.column_map(reader.feature_ids, reader.feature_names)
-    matcher.tables = reader.table.of_tables
-    matcher.refuse_numbers(reader.path)
+    column_map = reader.match(matcher)
     matcher.refuse(reader.path, strict)
     scores = scorer.score(query.rows, column_map, pool)
     rows = take_rows(query.rows, pair)

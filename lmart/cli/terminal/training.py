@@ -17,7 +17,7 @@ from lmart.cli.terminal.console import Console
 from lmart.cli.terminal.layout import Sheet, Table, standard_output
 from lmart.errors import counted
 from lmart.reports.html_parts import shown
-from lmart.settings import AUTO, TrainSettings, setting
+from lmart.settings import AUTO, TrainSettings, in_words, setting
 
 if TYPE_CHECKING:
     from lmart.training.cross_validation import CrossValidation, FurtherMeasure
@@ -76,7 +76,7 @@ def print_results(selected: SelectedSettings, console: Console, to_output: bool)
         table(*_trial_table(selected, metric))
         if alike := [dimension.name for dimension in selected.space if dimension.name not in _varying(selected)]:
             values = selected.trials[0].values
-            values_of_all = ", ".join(f"{name.replace('_', '-')} {_cell(values[name])}" for name in alike)
+            values_of_all = ", ".join(f"{name.replace('_', '-')} {in_words(values[name])}" for name in alike)
             lines(["", f"in all trials: {values_of_all}"])
         none_needed = "no settings are better than the initial scores alone"
         lines(["", command_line(selected) if selected.winner.trees else none_needed])
@@ -135,7 +135,7 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
             f"{'* ' if place == best else ''}{place + 1}",
             "failed" if trial.measure is None else f"{trial.measure:.6f}",
             str(trial.trees),
-            *(_cell(trial.values[name]) for name in names),
+            *(in_words(trial.values[name]) for name in names),
         ]
         for place, trial in enumerate(selected.trials)
     ]
@@ -145,13 +145,7 @@ def _trial_table(selected: SelectedSettings, metric: str) -> tuple[list[str], li
 def _varying(selected: SelectedSettings) -> list[str]:
     """Return the searched settings that are not the same in all trials."""
     names = [dimension.name for dimension in selected.space]
-    return [name for name in names if len({_cell(trial.values[name]) for trial in selected.trials}) > 1]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return AUTO
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+    return [name for name in names if len({in_words(trial.values[name]) for trial in selected.trials}) > 1]
 
 
 def command_line(selected: SelectedSettings) -> str:

@@ -12,7 +12,7 @@ from lmart.cli.terminal.progress import Label
 from lmart.cli.train_request import SelectionOptions
 from lmart.errors import counted
 from lmart.reports.html_parts import shown
-from lmart.reports.narration import BestSoFar, ranker_text, round_text
+from lmart.reports.narration import BestSoFar, RoundCount, ranker_text, round_text
 from lmart.training.remarks import of_each_ranker
 
 if TYPE_CHECKING:
@@ -32,21 +32,12 @@ class RoundProgress:
         self._progress = progress
         self._settings = settings
         self._valid = valid
-        self._start = start
-        self._before = [sum(ranker.trees for ranker in settings.rankers[:k]) for k in range(len(settings.rankers))]
-        self._ranker = 0
-        self._best = BestSoFar()
-        self._rounds = 0
+        self._count = RoundCount(settings, start)
 
     def on_round(self, report: RoundReport) -> None:
         """Take a round."""
-        self._rounds += 1
-        if report.ranker != self._ranker:
-            self._ranker, self._best = report.ranker, BestSoFar(self._start)
-        if report.validation:
-            self._best.update(report.round, report.validation[0])
-        done = self._rounds if self._settings.shares_trees else self._before[report.ranker - 1] + report.round
-        self._progress.update(done, partial(round_label, report, self._settings, self._valid, self._best))
+        done = self._count.take(report)
+        self._progress.update(done, partial(round_label, report, self._settings, self._valid, self._count.best))
 
 
 def round_label(report: RoundReport, settings: ResolvedSettings, valid: Sequence[str], best_so_far: BestSoFar) -> Label:
@@ -127,12 +118,7 @@ class TrialProgress:
     """Shows how far a search is, by trials or by seconds, with its best trial; adds each new trial to its file."""
 
     def __init__(
-        self,
-        progress: Progress,
-        selection: SelectionOptions,
-        metric: str,
-        trials: list[Trial],
-        file: TrialsFile | None,
+        self, progress: Progress, selection: SelectionOptions, metric: str, trials: list[Trial], file: TrialsFile | None
     ) -> None:
         self._progress = progress
         self._selection = selection

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.read_options import ReadOptions
 from lmart.streams import InputStream
 from lmart.threads import WorkerPool
+
+if TYPE_CHECKING:
+    from lmart.scoring.feature_matching import FeatureMatcher
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -173,6 +176,13 @@ class RowReader(abc.ABC):
     def feature_names(self) -> list[str] | None:
         """Name of each column, or None when the input has no names but indices."""
         return self.table.names
+
+    def match(self, matcher: FeatureMatcher) -> Int32Array:
+        """Return the model's feature of each column so far, int32[n]; DataError for numbers in a category of texts."""
+        column_map = matcher.column_map(self.feature_ids, self.feature_names)
+        matcher.tables = self.table.of_tables
+        matcher.refuse_numbers(self.path)
+        return column_map
 
     @abc.abstractmethod
     def __iter__(self) -> Iterator[RowBlock]:

@@ -10,14 +10,7 @@ from lmart.errors import DataError, OutputError, first_repeated, quote
 from lmart.foreign_names import perhaps
 from lmart.formats.read_options import ReadOptions
 
-_NOTHING = (
-    "",
-    "nan",
-    "na",
-    "null",
-    "inf",
-    "-inf",
-)  # fields of data that are not numbers
+_NOTHING = ("", "nan", "na", "null", "inf", "-inf")  # fields of data that are not numbers
 
 
 def data_fault(names: Sequence[str], options: ReadOptions) -> str | None:

@@ -15,7 +15,7 @@ from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, a
 from lmart.decimals import is_decimal
 from lmart.errors import DataError, input_name, quote
 from lmart.formats.documents.column_names import check_names, data_fault, listed, name_documents, no_such_column
-from lmart.formats.documents.feature_table import FeatureTable
+from lmart.formats.documents.feature_table import FeatureTable, ascending
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.text.delimited import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY
 
@@ -96,9 +96,7 @@ def plan_columns(
     features, columns = _register(features, options, table, refusal, path)
     read = frozenset(features)
     kinds[[kind == FEATURE and name not in read for name, kind in zip(names, kinds.tolist(), strict=True)]] = IGNORED
-    order = np.argsort(table.ids[columns], kind="stable")
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order))
+    order, rank = ascending(table.ids[columns])
     places = np.zeros(len(names), np.int32)
     places[kinds == FEATURE] = rank
     columns = columns[order]
@@ -205,11 +203,7 @@ def _columns_to_leave_out(
 
 
 def _register(
-    features: list[str],
-    options: ReadOptions,
-    table: FeatureTable,
-    refusal: Callable[[str], DataError],
-    path: str,
+    features: list[str], options: ReadOptions, table: FeatureTable, refusal: Callable[[str], DataError], path: str
 ) -> tuple[list[str], npt.NDArray[np.int32]]:
     """Register the features in the table; return those to read, and the column of each.
 

@@ -11,6 +11,7 @@ import numpy as np
 from lmart.data.dataset import RankingDataset
 from lmart.errors import OutputError
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock, RowReader, RowWriter
+from lmart.formats.documents.feature_table import ascending
 from lmart.formats.documents.reading import open_rows, read_dataset
 from lmart.formats.documents.splitting import QueryDraw, SplitWriter, names_of_parts
 from lmart.formats.format_records import DataFormat
@@ -93,9 +94,7 @@ def _write(
         writer.finish()
         return
     feature_ids = source.feature_ids
-    order = np.argsort(feature_ids, kind="stable")
-    number = np.empty(len(order), np.int32)
-    number[order] = np.arange(len(order))
+    order, number = ascending(feature_ids)
     is_ascending = np.array_equal(order, np.arange(len(order)))
     header = [names[i] if names is not None else str(feature_ids[i]) for i in order.tolist()]
     features = FeatureColumns(feature_ids[order], header)

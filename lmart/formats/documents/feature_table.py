@@ -36,6 +36,14 @@ def token_patterns(ids: Int64Array, columns: Int64Array) -> npt.NDArray[np.uint6
     return patterns
 
 
+def ascending(ids: Int64Array) -> tuple[Int64Array, npt.NDArray[np.int32]]:
+    """Return the columns by ascending id, int64[n], and each column's place there, int32[n]."""
+    order = np.argsort(ids, kind="stable")
+    places = np.empty(len(order), np.int32)
+    places[order] = np.arange(len(order))
+    return order, places
+
+
 class FeatureTable:
     """The distinct features met so far; their columns are numbered in the order of first appearance."""
 
@@ -61,10 +69,7 @@ class FeatureTable:
 
     def ascending(self) -> tuple[Int64Array, npt.NDArray[np.int32]]:
         """Return the columns by ascending id, int64[n], and each column's place there, int32[n]."""
-        order = np.argsort(self.ids, kind="stable")
-        places = np.empty(len(order), np.int32)
-        places[order] = np.arange(len(order))
-        return order, places
+        return ascending(self.ids)
 
     def names_of(self, columns: Int64Array) -> tuple[str, ...] | None:
         """Return the names of columns; None when they have none."""

@@ -79,8 +79,7 @@ def content_of(ensemble: Ensemble, path: str, format: str) -> WrittenModel:
     except UnicodeEncodeError as fault:  # JSON can spell half of a surrogate pair, UTF-8 cannot
         wrong = fault.object[fault.start : fault.end]
         raise ModelError(
-            f"a name holds {wrong!a}, which is no character; give the feature another name with --feature-map",
-            path,
+            f"a name holds {wrong!a}, which is no character; give the feature another name with --feature-map", path
         ) from None
 
 

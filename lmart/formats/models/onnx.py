@@ -22,13 +22,7 @@ from lmart.decimals import shortest
 from lmart.errors import ModelError, load_package, quote
 from lmart.formats.format_records import WrittenModel
 from lmart.formats.models.nodes import trees_of_leaves
-from lmart.formats.models.targets import (
-    as_plain_sum,
-    leaves_in_float32,
-    one_leaf,
-    score_notes,
-    threshold_notes,
-)
+from lmart.formats.models.targets import as_plain_sum, leaves_in_float32, one_leaf, score_notes, threshold_notes
 from lmart.formats.models.thresholds import round_down32
 from lmart.scoring.ensemble import Ensemble, FlatTrees, flatten
 
@@ -149,28 +143,26 @@ class _Numbering:
 
 
 def _set_attributes(onnx: ModuleType, node: Any, attributes: dict[str, object]) -> None:
-    """Add attributes to a node: a number, a text, a list of texts, or an array of floats or integers.
+    """Add attributes to a node: a number, a text, a list of texts (or the bytes that spell them), or an array."""
+    for name, value in attributes.items():
+        node.attribute.add(name=name, **_content(onnx.AttributeProto, value))
 
-    A list may hold texts, or the bytes that spell them.
-    """
-    kinds = onnx.AttributeProto
-    for name, values in attributes.items():
-        attribute = node.attribute.add()
-        attribute.name = name
-        if isinstance(values, bytes):
-            attribute.type, attribute.s = kinds.STRING, values
-        elif isinstance(values, int):
-            attribute.type, attribute.i = kinds.INT, values
-        elif isinstance(values, float):
-            attribute.type, attribute.f = kinds.FLOAT, values
-        elif isinstance(values, list):
-            attribute.type = kinds.STRINGS
-            attribute.strings.extend(text.encode() if isinstance(text, str) else text for text in values)
-        else:
-            assert isinstance(values, np.ndarray)
-            is_float = values.dtype == np.float32
-            attribute.type = kinds.FLOATS if is_float else kinds.INTS
-            (attribute.floats if is_float else attribute.ints).extend(values.tolist())
+
+def _content(kinds: Any, value: object) -> dict[str, object]:
+    """Return the fields of an attribute that hold its value."""
+    if isinstance(value, bytes):
+        return {"type": kinds.STRING, "s": value}
+    if isinstance(value, int):
+        return {"type": kinds.INT, "i": value}
+    if isinstance(value, float):
+        return {"type": kinds.FLOAT, "f": value}
+    if isinstance(value, list):
+        texts = [text.encode() if isinstance(text, str) else text for text in value]
+        return {"type": kinds.STRINGS, "strings": texts}
+    assert isinstance(value, np.ndarray)
+    numbers = value.tolist()
+    is_float = value.dtype == np.float32
+    return {"type": kinds.FLOATS, "floats": numbers} if is_float else {"type": kinds.INTS, "ints": numbers}
 
 
 def _node_attributes(flat: FlatTrees, thresholds: Float32Array, leaves: Float32Array) -> dict[str, object]:

@@ -66,8 +66,7 @@ def read(content: bytes, path: str) -> Ensemble:
     kind = _kind(content) or "LambdaMART"
     if kind.lower() not in OF_TREES:
         raise ModelError(
-            f"a RankLib model of kind {quote(kind)} is not read, only LambdaMART, MART and Random Forests",
-            path,
+            f"a RankLib model of kind {quote(kind)} is not read, only LambdaMART, MART and Random Forests", path
         )
     text = b"\n" + content.removeprefix(codecs.BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     text = re.sub(rb"\n#[^\n]*", b"\n", text)[1:]  # keeps the numbers of lines

@@ -309,11 +309,7 @@ def most_trees(said: int | None, found: XmlTrees, path: str) -> dict[str, int]:
 
 
 def tree_elements(
-    flat: FlatTrees,
-    features: Sequence[int],
-    thresholds: Sequence[str],
-    outputs: Sequence[str],
-    indent: int,
+    flat: FlatTrees, features: Sequence[int], thresholds: Sequence[str], outputs: Sequence[str], indent: int
 ) -> list[str]:
     """Return the <split> element of each tree, lines that end in a newline."""
     left, right = flat.left.tolist(), flat.right.tolist()

@@ -11,13 +11,7 @@ from lmart.measures.conventions import CHOICES
 from lmart.measures.results import best_places, distinct_names, logarithms_note
 from lmart.reports import html_parts
 from lmart.reports.html_parts import Cell, facts, folded, interval, note, number, table, text
-from lmart.reports.pages.charts import (
-    MOST_BANDS,
-    Difference,
-    cutoff_chart,
-    difference_chart,
-    distribution_chart,
-)
+from lmart.reports.pages.charts import MOST_BANDS, Difference, cutoff_chart, difference_chart, distribution_chart
 from lmart.reports.pages.evaluation_content import Distribution, PageContent
 from lmart.reports.pages.frame import Figures, render, side_by_side
 from lmart.reports.pages.run import run_sections

@@ -28,13 +28,7 @@ from lmart.formats.models.lightgbm.conditions import (
     read_conditions,
     set_members,
 )
-from lmart.formats.models.lightgbm.header import (
-    check_objective,
-    check_outputs,
-    check_version,
-    facts,
-    linear_refusal,
-)
+from lmart.formats.models.lightgbm.header import check_objective, check_outputs, check_version, facts, linear_refusal
 from lmart.formats.models.lightgbm.pandas_categories import read_categories
 from lmart.formats.models.lightgbm.writing import WrittenTree, column_ranges, column_uses, prepare
 from lmart.formats.models.nodes import (
@@ -318,10 +312,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
         "monotone_constraints": [],
         "feature_infos": infos,
     }
-    tail = {
-        "feature_importances": {name: count for name, count in uses if count},
-        "pandas_categorical": [],
-    }
+    tail = {"feature_importances": {name: count for name, count in uses if count}, "pandas_categorical": []}
     trees = ",\n".join(
         f'{{"tree_index": {number}, "num_leaves": {len(tree.leaf_values)}, "num_cat": {len(tree.sets)},'
         f' "shrinkage": 1, "tree_structure": {_tree_text(tree)}}}'

@@ -20,19 +20,8 @@ from lmart.formats.models.lightgbm.conditions import (
     set_words,
     visible_thresholds,
 )
-from lmart.formats.models.lightgbm.header import (
-    Header,
-    check_header,
-    facts,
-    gain_of,
-    linear_refusal,
-    read_names,
-)
-from lmart.formats.models.lightgbm.pandas_categories import (
-    columns_in_text,
-    listed_in_text,
-    read_categories,
-)
+from lmart.formats.models.lightgbm.header import Header, check_header, facts, gain_of, linear_refusal, read_names
+from lmart.formats.models.lightgbm.pandas_categories import columns_in_text, listed_in_text, read_categories
 from lmart.formats.models.lightgbm.writing import WrittenEnsemble, WrittenTree, column_ranges, column_uses, prepare
 from lmart.formats.models.nodes import build_trees, counts_to_offsets, list_features
 from lmart.formats.models.targets import join_whole

@@ -20,13 +20,7 @@ from lmart.formats.models.lightgbm.conditions import (
 )
 from lmart.formats.models.lightgbm.header import SUMS
 from lmart.formats.models.nodes import category_ranges
-from lmart.formats.models.targets import (
-    Target,
-    absent_notes,
-    growth_notes,
-    list_columns,
-    with_base_tree,
-)
+from lmart.formats.models.targets import Target, absent_notes, growth_notes, list_columns, with_base_tree
 from lmart.formats.models.value_sets import with_value_sets
 from lmart.scoring.ensemble import Ensemble, Tree, flatten, node_sums
 
