@@ -119,7 +119,7 @@ class ModelOptions:
         "and prints the largest difference and the number of rows that reach another leaf.",
         metavar="DATA",
     )
-    strict: bool = declared(False, "Refuse a model that DST cannot hold exactly.")
+    strict: bool = declared(False, "Refuse a model that DST cannot represent exactly.")
     feature_map: str | None = declared(
         None,
         "New names of features, 'feature name' on each line.",

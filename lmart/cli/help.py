@@ -120,7 +120,7 @@ def full_page(context: click.Context) -> str:
     if examples := _examples(command):
         lines += ["Examples:", *(f"  {line}" for line in examples), ""]
     page = context.command_path.replace(" ", "-")
-    last = f"Defaults are in brackets. 'man {page}' says more of each option."
+    last = f"Defaults are in brackets. 'man {page}' says more about each option."
     return "\n".join([*lines, *_wrapped(last, width, "")])
 
 

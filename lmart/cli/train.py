@@ -26,7 +26,7 @@ from lmart.streams.digests import InputDigests, recording_digests
 HELP = """Train a ranking model from judged documents and write it as one JSON file.
 
 The model is an ensemble of regression trees, one per round, fitted to the gradients that improve the ranking of each
-query (LambdaMART). The same data and settings give the same bytes, with any number of threads."""
+query (LambdaMART). The same data and settings give the same model, byte for byte, with any number of threads."""
 
 EPILOG = """\b
 Examples:

@@ -76,9 +76,9 @@ class TrainFiles:
     )
     checkpoint: str | None = declared(
         None,
-        "Keep the state of the run in FILE, and go on from it.",
+        "Keep the state of the run in FILE, and resume from it.",
         "lmart writes FILE while it trains, in at most 2 % of the time, and when it is interrupted or terminated. The "
-        "same command then goes on from FILE, also after a crash, and the model has the bytes of an undisturbed run. "
+        "same command then resumes from FILE, also after a crash, and writes the same model as an undisturbed run. "
         "lmart deletes FILE when the run is complete.",
         metavar="FILE",
     )
@@ -91,9 +91,9 @@ class TrainFiles:
     )
     retries: int = declared(
         0,
-        "With --dask, start again up to N times after a worker was lost.",
-        "The run goes on after the trees that are grown, with the workers that are left, and the model has the bytes "
-        "of an undisturbed run. Also lost is a worker that was stopped and no longer responds.",
+        "With --dask, start again up to N times after losing a worker.",
+        "The run goes on after the trees that are grown, with the workers that are left, and writes the same model as "
+        "an undisturbed run. A worker that was stopped and no longer responds counts as lost.",
         low=0,
     )
     settings_file: str | None = declared(
@@ -102,7 +102,7 @@ class TrainFiles:
         "FILE may also be a --tune-file, the output of --tune, another command line `lmart train ...`, or JSON such as "
         '{"trees": 300, "leaves": 15}. From a command line lmart takes only the settings, and a notice names its other '
         "options. Options on the command line override FILE. With the settings of a model or report, and the same "
-        "data, the new model has the same bytes.",
+        "data, you get the same model, byte for byte.",
         flags=("--settings",),
         metavar="FILE",
         is_eager=True,
@@ -166,9 +166,9 @@ class MetadataFiles:
     positions: str | None = declared(
         None,
         "Position at which users saw each row.",
-        "Any word, one per line, for each row of --data. lmart then learns the effect of positions on clicks together "
-        "with the model, but keeps it out of the model; --report lists it (for several rankers, that of the first). "
-        f"Only with --objective {' or '.join(WITH_POSITIONS)}, which auto then chooses.",
+        "One word or number per line, for each row of --data. lmart then learns the effect of positions on clicks "
+        "together with the model, but keeps it out of the model; --report lists it (for several rankers, that of the "
+        f"first). Only with --objective {' or '.join(WITH_POSITIONS)}, which auto then chooses.",
         metavar="FILE",
     )
 
@@ -270,7 +270,7 @@ class SelectionOptions:
     )
     fold_by: str | None = declared(
         None,
-        "Keep queries together in --folds K, such as those of a user.",
+        "Keep related queries in one fold of --folds K, such as those of a user.",
         "Queries of the same value are in the same fold. COLUMN is a column of the tables of --data, which is then no "
         "feature; all rows of a query have the same value in it. For data without this column, FILE has "
         "'qid TAB value' on each line.",

@@ -35,7 +35,7 @@ class TrainSettings:
         None,
         "Number of rankers to train and average.",
         "1: a single, plain ranker. Each has an even share of --trees. They differ in objective, form of tree, drawn "
-        "features and seed, as far as you do not give these. auto: up to 4. With --early-stop and --valid, another "
+        "features and seed, except for those that you set. auto: up to 4. With --early-stop and --valid, another "
         "ranker begins while at least as many trees are left as the largest ranker holds; otherwise each has enough "
         "trees for the data: trees x learning rate of at least 2, and of at least the square root of queries x "
         "documents, divided by 350. With --objective, a ranker for each objective; with --positions, 1. More than 8 "
@@ -69,8 +69,9 @@ class TrainSettings:
         None,
         "Maximum number of leaves per tree.",
         "auto: a leaf for every 32 queries, from 8 to 31; 64 where all leaves of a level share a split. While a tree "
-        "grows, sums by bin of its leaves take up to 512 MB, or what 8 leaves need if that is more: with more leaves, "
-        "some are summed again, which takes longer. There is no such limit where all leaves of a level share a split.",
+        "grows, the histograms of its leaves take up to 512 MB, or what 8 leaves need if that is more: with more "
+        "leaves, some are computed again, which takes longer. There is no such limit where all leaves of a level share "
+        "a split.",
         low=2,
         high=1 << 20,
         other=AUTO,

@@ -547,7 +547,7 @@ def test_tables_that_lack_columns_are_warned_of(tmp_path: Path) -> None:
     data = lmart.read([tmp_path / "a.csv", tmp_path / "b.csv"])
     with pytest.warns(UserWarning, match="b.csv: .*'b'.*; counted as 0"):
         lmart.train(data, trees=1, min_docs=1)
-    with pytest.raises(DataError, match=", or do without strict$"):
+    with pytest.raises(DataError, match=r", or do without strict$"):
         lmart.train(data, trees=1, min_docs=1, strict=True)
 
 
