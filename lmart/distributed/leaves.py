@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -12,7 +13,6 @@ from lmart.distributed.sums import Counts, PackedRoot, PlannedSplit, SplitsDone
 from lmart.kernels.trees.split_gain import Split
 from lmart.kernels.trees.split_search import count_feature
 from lmart.threads import WorkerPool
-from lmart.training.grower.best_first import grow_best_first
 from lmart.training.grower.expander import Expander
 from lmart.training.grower.oblivious import Call, Level, grow_oblivious
 from lmart.training.grower.split_finder import FoundSplit
@@ -100,7 +100,7 @@ def grow_on_shards(params: GrowParams, leaves: ShardedLeaves) -> GrownTree | Non
     """Return the tree that `grow_tree` returns where one process has all documents."""
     if params.settings.form.oblivious:
         return grow_oblivious(params, _ShardedLevel(params, leaves))
-    return grow_best_first(params, _ShardedExpander(params, leaves))
+    return _ShardedExpander(params, leaves).grow()
 
 
 def _planned(leaf: Leaf, left: int, right: int, sums: bool) -> PlannedSplit:
@@ -118,17 +118,17 @@ class _ShardedExpander(Expander):
     """
 
     def __init__(self, params: GrowParams, leaves: ShardedLeaves) -> None:
-        super().__init__(params)
         self._leaves, self._min_documents = leaves, params.settings.min_documents
         self._assumed: dict[int, FoundSplit] = {}
         self._counts: dict[int, Int64Array] = {}  # by feature, of the leaf whose split is being replaced
+        super().__init__(params)
 
-    def leaves_ahead(self, threads: int) -> int:
-        return min(AHEAD, self._histograms.most // 4)
-
-    def restore(self, leaves: list[Leaf], n_more: int) -> None:
-        self._leaves.sum_again([leaf.number for leaf in leaves if leaf.histogram is None])
-        super().restore(leaves, n_more)
+    def expand_all(self) -> None:
+        growth, most = self._growth, min(AHEAD, self._histograms.most // 4)
+        while leaves := list(itertools.islice(iter(growth.take, None), most)):
+            self._expand(leaves, is_last=growth.n_left == 1)
+            for leaf in leaves:
+                self.put(leaf)
 
     def choose(self, found: Sequence[FoundSplit]) -> None:
         for candidate in found:
@@ -139,31 +139,30 @@ class _ShardedExpander(Expander):
             if leaf.split is not None and not surely_enough:
                 self._assumed[leaf.number] = candidate
 
-    def expand(self, leaves: list[Leaf]) -> None:
-        self.restore(leaves, 1)
-        # Numbers and buffers are taken here, since the leaves are worked on side by side.
-        calls = [(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves]
-        deepest = self._params.settings.max_depth
+    def _expand(self, leaves: Sequence[Leaf], is_last: bool) -> None:
+        """Split leaves, and find the best splits of their children, but not those of the last split."""
+        lost, calls, pool = [], [], self._params.pool
+        for leaf in leaves:
+            if self.reserve(leaf, 1):
+                lost.append(leaf)
+            calls.append((leaf, *self.new_numbers(), self._histograms.take()))
+        self._leaves.sum_again([leaf.number for leaf in lost])
+        for leaf in lost:
+            self.restore(leaf, pool)
+        deepest = 0 if is_last else self._params.settings.max_depth
         plans = [_planned(leaf, left, right, leaf.depth + 1 < deepest) for leaf, left, right, _ in calls]
         for group in self._leaves.split_ahead(plans):
             confirmed = []
             for leaf, left, right, buffer in (calls[place] for place in group):
-                if self._confirm(leaf, left, right):
-                    confirmed.append((leaf, left, right, buffer))
-                else:
+                if not self._confirm(leaf, left, right):
                     self._histograms.take_back(buffer)
+                elif is_last:
+                    split_leaf(self._params, leaf, left, right, pool)
+                    self._histograms.take_back(buffer)
+                else:
+                    confirmed.append((leaf, left, right, buffer))
             n_documents = [self._source.n_documents(leaf.number) for leaf, *_ in confirmed]
-            run_by_size(self.expand_by_histograms, confirmed, n_documents, self._params.pool)
-            for leaf, *_ in confirmed:
-                self.keep_histograms(leaf)
-
-    def split(self, leaf: Leaf) -> None:
-        self.restore([leaf], 0)
-        left, right = self.new_numbers()
-        for _ in self._leaves.split_ahead([_planned(leaf, left, right, sums=False)]):
-            if self._confirm(leaf, left, right):
-                split_leaf(self._params, leaf, left, right, self._params.pool)
-                self._histograms.give_back(leaf)
+            run_by_size(self.expand_by_histograms, confirmed, n_documents, pool)
 
     def _confirm(self, leaf: Leaf, left: int, right: int) -> bool:
         """Return whether the split that was made leaves enough documents; if not, give the leaf its next best split."""

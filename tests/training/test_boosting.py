@@ -118,19 +118,18 @@ def test_weights_of_any_size_train_alike() -> None:
         assert heavy.tolist() == plain.tolist()
 
 
-@pytest.mark.parametrize("ahead", [1, 3, 50])
+@pytest.mark.parametrize("threads", [2, 3, 30])
 @pytest.mark.parametrize("shared", [1, 300, 10_000])
 def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
-    ahead: int, shared: int, monkeypatch: pytest.MonkeyPatch
+    threads: int, shared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmart.training.grower import expander, tree
+    from lmart.training.grower import tree
 
     data = random_dataset(11, n_queries=80)
     chosen = replace(SMALL, leaves=20, min_docs=3)
     expected = fit(data, chosen)
-    monkeypatch.setattr(expander, "AHEAD", ahead)
     monkeypatch.setattr(tree, "SHARED", shared)
-    with WorkerPool(3) as pool:
+    with WorkerPool(threads) as pool:
         found = train(data, [], chosen, pool)
     assert model_to_json(found.ensemble) == model_to_json(expected.ensemble)
     assert found.scores.tolist() == expected.scores.tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lmart.training.grower.best_first import grow_best_first
 from lmart.training.grower.expander import LocalExpander
 from lmart.training.grower.leaves import LocalLeaves
 from lmart.training.grower.oblivious import grow_oblivious
@@ -20,4 +19,4 @@ def grow_tree(params: GrowParams, leaves: LocalLeaves) -> GrownTree | None:
     """
     if params.settings.form.oblivious:
         return grow_oblivious(params)
-    return grow_best_first(params, LocalExpander(params, leaves))
+    return LocalExpander(params, leaves).grow()

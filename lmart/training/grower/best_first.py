@@ -2,71 +2,79 @@
 
 from __future__ import annotations
 
-import heapq
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
 
-from lmart.training.grower.expander import Expander
-from lmart.training.grower.tree import GrowingTree, GrownTree, GrowParams, Leaf
+from lmart.settings.resolved import TreeSettings
+from lmart.training.grower.tree import GrowingTree, Leaf
+
+Candidate = tuple[int, float, int, Leaf]  # level, or 0; minus the gain; number; leaf: the least is split next
 
 
-class Candidates:
-    """The leaves of a tree that have a split, the next to be split first.
+class Growth:
+    """A tree that grows, and its leaves that have a split.
 
-    The highest gain comes first, then the older leaf.
+    They are taken, to be expanded, the likeliest first, and put back with children, in any order. The tree does not
+    depend on it: a leaf is split when it is the first of all, highest gain first, then the older leaf.
     """
 
-    def __init__(self, by_level: bool) -> None:
-        self._by_level = by_level
-        self._heap: list[tuple[int, float, int, Leaf]] = []  # level, or 0; minus the gain; number; leaf
+    def __init__(self, root: Leaf, settings: TreeSettings) -> None:
+        self.tree = GrowingTree(root)
+        self._max_leaves, self._by_level = settings.max_leaves, settings.form.by_level
+        self._waiting: list[Candidate] = []  # those that nobody has taken, ascending
+        self._taken: list[Candidate] = []  # those in work, and those with children whose turn has not come, ascending
+        self._add(0, root)
 
-    def add(self, number: int, leaf: Leaf) -> None:
-        """Add a leaf, unless it has no split."""
+    @property
+    def n_left(self) -> int:
+        """How many more splits the tree may have."""
+        return self._max_leaves - len(self.tree.leaves)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are leaves to take, once those in work are put back."""
+        return bool(self._waiting) and self.n_left > 0
+
+    def take(self, is_wanted: Callable[[Leaf], bool] = lambda leaf: True, anywhere: bool = False) -> Leaf | None:
+        """Take and return the likeliest leaf; None when it is not wanted, or cannot be in the tree as far as is known.
+
+        anywhere : the likeliest of those that are wanted
+        """
+        # The leaf of the last split is taken only when it is known to be that: its children need no splits.
+        most_before = max(1, self.n_left - 1) if self.n_left else 0
+        for place, candidate in enumerate(self._waiting if anywhere else self._waiting[:1]):
+            if place + bisect_left(self._taken, candidate) >= most_before:
+                break
+            if is_wanted(leaf := candidate[-1]):
+                insort(self._taken, self._waiting.pop(place))
+                return leaf
+        return None
+
+    def put(self, leaf: Leaf) -> None:
+        """Put back a leaf that was taken, with its children; without, when it has got another split instead."""
+        if leaf.children is None:
+            (place,) = (place for place, candidate in enumerate(self._taken) if candidate[-1] is leaf)
+            self._add(self._taken.pop(place)[-2], leaf)
+        while self._taken and self.n_left:
+            *_, number, first = self._taken[0]
+            if first.children is None or (self._waiting and self._waiting[0] < self._taken[0]):
+                break
+            del self._taken[0]
+            new = self.tree.split(number)
+            self._add(number, first.children[0])
+            self._add(new, first.children[1])
+
+    def in_work(self) -> bool:
+        """Return whether a leaf that was taken has not been put back."""
+        return any(leaf.children is None for *_, leaf in self._taken)
+
+    def idle(self) -> Iterable[Leaf]:
+        """Yield the leaves that nobody works on."""
+        for *_, leaf in self._waiting:
+            yield leaf
+        for *_, leaf in self._taken:
+            yield from leaf.children or ()
+
+    def _add(self, number: int, leaf: Leaf) -> None:
         if leaf.split is not None:
-            level = leaf.depth if self._by_level else 0
-            heapq.heappush(self._heap, (level, -leaf.split.split_gain, number, leaf))
-
-    def first(self) -> tuple[int, Leaf] | None:
-        """Return the number of the next leaf, and the leaf; None when there is none."""
-        return self._heap[0][-2:] if self._heap else None
-
-    def likely(self, n: int) -> list[Leaf]:
-        """Return those of the first n leaves that have no children yet."""
-        return [leaf for *_, leaf in heapq.nsmallest(n, self._heap) if leaf.children is None]
-
-    def renew(self) -> None:
-        """Place all leaves again, after some got other splits."""
-        previous, self._heap = self._heap, []
-        for *_, number, leaf in previous:
-            self.add(number, leaf)
-
-    def take_first(self) -> None:
-        """Leave out the leaf that `first` returned."""
-        heapq.heappop(self._heap)
-
-
-def grow_best_first(params: GrowParams, expander: Expander) -> GrownTree | None:
-    """Split the leaf with the highest gain up to `max_leaves` leaves or no positive gain; None without a split.
-
-    By level: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
-    """
-    settings = params.settings
-    tree = GrowingTree(expander.find_root())
-    candidates = Candidates(settings.form.by_level)
-    candidates.add(0, tree.leaves[0])
-    ahead = expander.leaves_ahead(params.pool.threads)
-    while len(tree.leaves) < settings.max_leaves and (first := candidates.first()) is not None:
-        number, leaf = first
-        left_over = settings.max_leaves - len(tree.leaves) - 1
-        if leaf.children is not None:  # expanded in an earlier turn, perhaps ahead of its own
-            candidates.take_first()
-            for place in (number, tree.split(number)):
-                candidates.add(place, tree.leaves[place])
-            continue
-        # Expanding the next likely leaves too keeps all workers busy; those that never win are dropped with the tree.
-        leaves = candidates.likely(min(left_over, ahead)) if left_over else [leaf]
-        if left_over:
-            expander.expand(leaves)
-        else:  # the last split: its children need neither histograms nor splits
-            expander.split(leaf)
-        if any(leaf.children is None for leaf in leaves):  # the expander has given it another split instead
-            candidates.renew()
-    return tree.finish(params)
+            insort(self._waiting, (leaf.depth if self._by_level else 0, -leaf.split.split_gain, number, leaf))

@@ -1,49 +1,54 @@
-"""The next leaves of a tree: each split, with the best splits of its children, several leaves at a time."""
+"""Growth of a tree leaf by leaf: leaves are split, with the best splits of their children, several at a time."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from lmart.array_types import Int64Array
+from lmart.binning.binned_features import ONE_THREAD
 from lmart.kernels.trees.histogram import complete_histogram
 from lmart.kernels.trees.leaf_expansion import choose_split, expand_leaf
 from lmart.threads import WorkerPool
+from lmart.training.grower.best_first import Growth
 from lmart.training.grower.leaves import LocalLeaves
 from lmart.training.grower.split_finder import FoundSplit, SplitFinder
 from lmart.training.grower.tree import (
+    GrownTree,
     GrowParams,
     Leaf,
     divide,
     hand_on_histogram,
-    run_by_size,
+    is_shared,
     split_leaf,
 )
 
-AHEAD = 4  # leaves expanded at a time for each worker, where there is more than one
-
 
 class Expander(ABC):
-    """Splits leaves and finds the best split of each child, several leaves per call.
+    """Grows a tree leaf by leaf: splits leaves and finds the best split of each child.
 
-    The result does not depend on the order of expansion, so likely next leaves are expanded speculatively. How children
-    get their splits is up to the class that extends this.
+    The tree does not depend on the order of expansion, so likely next leaves are expanded speculatively. How many at a
+    time, and how children get their splits, is up to the class that extends this.
     """
 
     def __init__(self, params: GrowParams) -> None:
         self._params, self._source, self._histograms = params, params.source, params.histograms
         self._finder = SplitFinder(params)
         self._numbers = itertools.count(1)
-        self._open: list[tuple[float, int, Leaf]] = []  # a heap of leaves that got histograms: split gain, number, leaf
+        self._growth = Growth(self._find_root(), params.settings)
 
-    def leaves_ahead(self, threads: int) -> int:
-        """Return how many leaves are best expanded at a time."""
-        return min(AHEAD * threads, self._histograms.most // 4) if threads > 1 else 1
+    def grow(self) -> GrownTree | None:
+        """Split the leaf with the highest gain up to `max_leaves` leaves or no positive gain; None without a split.
 
-    def find_root(self) -> Leaf:
+        By level: of the leaves of the lowest depth, the one with the highest gain. Ties: the older leaf first.
+        """
+        self.expand_all()
+        return self._growth.tree.finish(self._params)
+
+    def _find_root(self) -> Leaf:
         """Return the leaf of all documents, with its best split."""
         root = Leaf(0, 0, 0)
         if self._may_split(root):
@@ -57,56 +62,43 @@ class Expander(ABC):
         """Give leaves their best splits that leave enough documents on each side, or None."""
 
     @abstractmethod
-    def expand(self, leaves: list[Leaf]) -> None:
-        """Give leaves their children, and these their best splits."""
+    def expand_all(self) -> None:
+        """Take leaves, give them their children, and these their best splits, until the tree has all its leaves."""
 
-    def restore(self, leaves: list[Leaf], n_more: int) -> None:
-        """Give leaves the histograms that were taken from them, and make room for `n_more` for each.
+    def reserve(self, leaf: Leaf, n_more: int) -> bool:
+        """Make room for `n_more` histograms, and for that of a leaf; return whether the leaf had lost it.
 
-        Those of other leaves are taken, of the lowest gains first, where there is no memory for all. Sums are exact, so
+        Idle leaves lose theirs, those of the lowest gains first, where there is no memory for all. Sums are exact, so
         that the tree does not depend on it.
         """
-        without = [leaf for leaf in leaves if leaf.histogram is None]
-        lacking = self._histograms.lacking(len(without) + n_more * len(leaves))
-        busy: list[tuple[float, int, Leaf]] = []
-        while lacking and self._open:
-            entry = heapq.heappop(self._open)
-            if entry[-1] in leaves:
-                busy.append(entry)
-            elif entry[-1].histogram is not None:
-                self._histograms.give_back(entry[-1])
-                lacking -= 1
-        for entry in busy:
-            heapq.heappush(self._open, entry)
-        for leaf in without:
+        has_lost = leaf.histogram is None
+        if lacking := self._histograms.lacking(n_more + has_lost):
+            holders = [idle for idle in self._growth.idle() if idle.histogram is not None]
+            n_taken = max(lacking, self._histograms.most // 8)  # not to look for the lowest each time
+            for holder in heapq.nsmallest(n_taken, holders, key=lambda idle: idle.known_split.split_gain):
+                self._histograms.give_back(holder)
+        if has_lost:
             leaf.histogram = self._histograms.take()
-            heapq.heappush(self._open, (-math.inf if leaf.split is None else leaf.split.split_gain, leaf.number, leaf))
-        n_documents = [self._source.n_documents(leaf.number) for leaf in without]
-        run_by_size(self._sum_again, [(leaf,) for leaf in without], n_documents, self._params.pool)
+        return has_lost
 
-    def split(self, leaf: Leaf) -> None:
-        """Give a leaf its children, which are not to be split."""
-        split_leaf(self._params, leaf, *self.new_numbers(), self._params.pool)
-        self._histograms.give_back(leaf)
+    def restore(self, leaf: Leaf, pool: WorkerPool) -> None:
+        """Sum the histogram of a leaf again."""
+        histogram, edges = leaf.known_histogram, self._params.edges
+        self._source.histogram(leaf.number, histogram, pool)
+        features = (edges.bin_offsets, self._source.most_frequent_bins, 0, edges.n_features)
+        complete_histogram(histogram, leaf.total, *features)
 
     def new_numbers(self) -> tuple[int, int]:
         """Return numbers for two children."""
         return next(self._numbers), next(self._numbers)
 
-    def keep_histograms(self, leaf: Leaf) -> None:
-        """Note the histograms of the children of a leaf; take those that no split needs."""
-        self._histograms.give_back(leaf)
-        for child in leaf.children or ():
-            if child.split is None:
-                self._histograms.give_back(child)
-            else:
-                heapq.heappush(self._open, (child.split.split_gain, child.number, child))
-
-    def _sum_again(self, leaf: Leaf, pool: WorkerPool) -> None:
-        histogram, edges = leaf.known_histogram, self._params.edges
-        self._source.histogram(leaf.number, histogram, pool)
-        features = (edges.bin_offsets, self._source.most_frequent_bins, 0, edges.n_features)
-        complete_histogram(histogram, leaf.total, *features)
+    def put(self, leaf: Leaf) -> None:
+        """Put back a leaf that was expanded; take the histograms that no split needs."""
+        if leaf.children is not None:
+            for holder in (leaf, *leaf.children):
+                if holder is leaf or holder.split is None:
+                    self._histograms.give_back(holder)
+        self._growth.put(leaf)
 
     def _may_split(self, leaf: Leaf) -> bool:
         settings = self._params.settings
@@ -125,13 +117,15 @@ class Expander(ABC):
 class LocalExpander(Expander):
     """Expands leaves whose documents are in this process's memory.
 
-    A leaf is expanded by one worker, in one call of a kernel; the largest are taken one by one, each by all workers,
-    with a kernel for each step.
+    A small leaf is expanded by one worker, in one call of a kernel, while others expand the next likely ones. A large
+    one is expanded by all workers, with a kernel for each step.
     """
 
     def __init__(self, params: GrowParams, leaves: LocalLeaves) -> None:
-        super().__init__(params)
         self._leaves = leaves
+        super().__init__(params)
+        self._changed = threading.Condition()  # guards all that workers share: the growth, histograms, places of leaves
+        self._failed = False
 
     def choose(self, found: Sequence[FoundSplit]) -> None:
         """Give leaves their best splits that leave enough documents on each side, or None."""
@@ -141,33 +135,83 @@ class LocalExpander(Expander):
             chosen = choose_split(self._leaves.rows, self._leaves.place(leaf.number), *inputs)
             leaf.split = self._finder.in_full(chosen)
 
-    def expand(self, leaves: list[Leaf]) -> None:
-        """Give leaves their children, and these their best splits."""
-        self.restore(leaves, 1)
-        # Numbers and buffers are taken here, since the leaves are worked on side by side.
-        calls = [(leaf, *self.new_numbers(), self._histograms.take()) for leaf in leaves]
-        n_documents = [self._source.n_documents(leaf.number) for leaf in leaves]
-        run_by_size(self._expand, calls, n_documents, self._params.pool)
-        for leaf in leaves:
-            self.keep_histograms(leaf)
+    def expand_all(self) -> None:
+        """Take leaves, give them their children, and these their best splits, until the tree has all its leaves."""
+        growth, pool = self._growth, self._params.pool
+        n_workers = min(pool.threads, self._histograms.most // 4)  # each needs two histograms
+        while growth.is_open:
+            while (leaf := growth.take(self._is_large, anywhere=True)) is not None:
+                self._expand(leaf, pool)
+            pool.run(self._expand_small, [()] * n_workers)
 
-    def _expand(self, leaf: Leaf, left: int, right: int, buffer: Int64Array, pool: WorkerPool) -> None:
-        """Split a leaf and find the best splits of its children; buffer : int64[n_bins] for one of their histograms."""
-        split, leaves, deepest = leaf.known_split, self._leaves, self._params.settings.max_depth
-        if pool.threads > 1 or leaf.depth + 1 == deepest:
+    def _is_large(self, leaf: Leaf) -> bool:
+        return self._params.pool.threads > 1 and is_shared(self._leaves.n_documents(leaf.number))
+
+    def _is_small(self, leaf: Leaf) -> bool:
+        return not self._is_large(leaf)
+
+    def _expand_small(self) -> None:
+        """Expand leaves together with other workers until the next one is large, or none is left."""
+        try:
+            while (leaf := self._take_small()) is not None:
+                self._expand(leaf, ONE_THREAD)
+        except BaseException:
+            with self._changed:
+                self._failed = True
+                self._changed.notify_all()
+            raise
+
+    def _take_small(self) -> Leaf | None:
+        """Take the next leaf; None when it is large, or there is none. Wait for those in work, which may change it."""
+        growth = self._growth
+        with self._changed:
+            while not self._failed:
+                leaf = growth.take(self._is_small)
+                if leaf is not None or not growth.in_work():
+                    return leaf
+                self._changed.wait()
+        return None
+
+    def _expand(self, leaf: Leaf, pool: WorkerPool) -> None:
+        """Split a leaf that was taken, and find the best splits of its children."""
+        params, leaves = self._params, self._leaves
+        with self._changed:
+            left, right = self.new_numbers()
+            are_searched = self._growth.n_left > 1 and leaf.depth + 1 < params.settings.max_depth
+            has_lost = are_searched and self.reserve(leaf, 1)
+            buffer = self._histograms.take() if are_searched else None
+        if has_lost:
+            self.restore(leaf, pool)
+        if buffer is not None and pool.threads > 1:  # nobody else is at work
             self.expand_by_histograms(leaf, left, right, buffer, pool)
+            self.put(leaf)
             return
-        children = divide(leaf, left, right, self._params)
-        n_left, n_left_unsampled, *found = expand_leaf(
+        children = divide(leaf, left, right, params)
+        if buffer is None:
+            leaves.split(leaf.number, left, right, leaf.known_split, pool)
+        else:
+            self._expand_alone(leaf, children, buffer)
+        with self._changed:
+            leaf.children = children
+            if buffer is not None:
+                hand_on_histogram(leaves, leaf, buffer)
+            self.put(leaf)
+            self._changed.notify_all()
+
+    def _expand_alone(self, leaf: Leaf, children: tuple[Leaf, Leaf], buffer: Int64Array) -> None:
+        """Split the documents of a leaf, and give its children their best splits.
+
+        buffer : int64[n_bins], the histogram of the smaller child, out; that of the leaf becomes the larger child's
+        """
+        split, leaves, (left, right) = leaf.known_split, self._leaves, children
+        n_left, n_left_unsampled, of_left, of_right = expand_leaf(
             leaves.rows,
             self._params.search,
             leaves.place(leaf.number),
             (split.feature, split.bin, split.missing_left, split.left_total, leaf.total),
-            (self._finder.bounds_in_units(children[0]), self._finder.bounds_in_units(children[1])),
+            (self._finder.bounds_in_units(left), self._finder.bounds_in_units(right)),
             leaf.known_histogram,
             buffer,
         )
-        leaves.set_children(leaf.number, left, right, n_left, n_left_unsampled)
-        for child, fields in zip(children, found, strict=True):
-            child.split = self._finder.in_full(fields)
-        hand_on_histogram(leaves, leaf, buffer)
+        leaves.set_children(leaf.number, left.number, right.number, n_left, n_left_unsampled)
+        left.split, right.split = self._finder.in_full(of_left), self._finder.in_full(of_right)

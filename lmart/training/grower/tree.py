@@ -252,7 +252,6 @@ def divide(leaf: Leaf, left: int, right: int, params: GrowParams) -> tuple[Leaf,
     split, depth = leaf.known_split, leaf.depth + 1
     totals = split.left_total, leaf.total - split.left_total
     children = Leaf(left, totals[0], depth), Leaf(right, totals[1], depth)
-    leaf.children = children
     if params.directions is not None:
         for child in children:
             child.low, child.high = leaf.low, leaf.high
@@ -267,7 +266,8 @@ def divide(leaf: Leaf, left: int, right: int, params: GrowParams) -> tuple[Leaf,
 def split_leaf(params: GrowParams, leaf: Leaf, left: int, right: int, pool: WorkerPool) -> tuple[Leaf, Leaf]:
     """Split the documents of a leaf, and return its children; left, right : their numbers in the LeafSource."""
     params.source.split(leaf.number, left, right, leaf.known_split, pool)
-    return divide(leaf, left, right, params)
+    leaf.children = divide(leaf, left, right, params)
+    return leaf.children
 
 
 def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array) -> tuple[Leaf, Leaf]:
@@ -275,6 +275,11 @@ def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array) -> tup
     smaller, larger = sorted(leaf.children or (), key=lambda child: source.cost(child.number))
     larger.histogram, leaf.histogram, smaller.histogram = leaf.histogram, None, buffer
     return larger, smaller
+
+
+def is_shared(n_documents: int) -> bool:
+    """Return whether all workers process a leaf of this size together."""
+    return n_documents >= SHARED
 
 
 def run_by_size(
@@ -290,7 +295,7 @@ def run_by_size(
     """
     side_by_side = []
     for n, call in sorted(zip(n_documents, calls, strict=True), key=itemgetter(0), reverse=True):
-        if len(calls) == 1 or n >= SHARED:
+        if len(calls) == 1 or is_shared(n):
             function(*call, pool)
         else:
             side_by_side.append((*call, ONE_THREAD))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import reference.trees
 from helpers.datasets import dataset, random_dataset
 from helpers.settings import tree_settings
+from helpers.waiting import LIMIT
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -17,12 +20,13 @@ from lmart.binning.binned_features import bin_features
 from lmart.binning.edges import fit_bin_edges
 from lmart.errors import SettingsError
 from lmart.formats.models.lmart_json import model_to_json
+from lmart.kernels.trees.leaf_expansion import expand_leaf
 from lmart.scoring.ensemble import Tree
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training import boosting
 from lmart.training.boosting import train
-from lmart.training.grower import GrownTree, GrowParams, Histograms, Units, grow_tree, tree
+from lmart.training.grower import GrownTree, GrowParams, Histograms, Units, expander, grow_tree, tree
 from lmart.training.grower.leaves import LocalLeaves
 
 POOL = WorkerPool(1)
@@ -185,6 +189,24 @@ def test_fewer_histograms_than_leaves_grow_the_same_tree(
     assert fit(form, leaves=40, threads=threads, monotone=monotone)[0] == expected
     assert max(len(grown.leaf_values) for grown in trees) > 2 * tree.FEWEST_HISTOGRAMS
     assert len(set(made)) == tree.FEWEST_HISTOGRAMS
+
+
+@pytest.mark.parametrize("failure", [MemoryError, KeyboardInterrupt])
+def test_a_failure_of_one_worker_ends_the_growth(failure: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the calling thread, where an interrupt is raised. The others, which wait for its leaf, are then free again."""
+    calling = threading.get_ident()
+
+    def fail(*arguments: Any) -> Any:
+        if threading.get_ident() == calling:
+            raise failure
+        return expand_leaf(*arguments)
+
+    monkeypatch.setattr(expander, "expand_leaf", fail)
+    with WorkerPool(3) as pool:
+        with pytest.raises(failure):
+            train(random_dataset(12, n_queries=120), [], SMALL, pool)
+        all_three = threading.Barrier(3, timeout=LIMIT)
+        assert sorted(pool.run(all_three.wait, [()] * 3)) == [0, 1, 2]
 
 
 def test_oblivious_trees_take_no_constraints() -> None:
