@@ -359,7 +359,8 @@ def check_selection(
         else_none = "; for the settings of the file without it, --early-stop 0" if is_of_file else ""
         raise click.UsageError(f"--early-stop needs a --valid file or --folds to measure{else_none}")
     for option in ("--tune-file", "--checkpoint"):
-        if outputs.get(option) == "-":
+        path = outputs.get(option, "")
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
             raise click.UsageError(f"{option} must be a file: it is read and written")
     places: dict[str, str] = {}
     for option, path in outputs.items():

@@ -18,7 +18,7 @@ from lmart.cli.train_inputs import TrainingInputs, read_on_workers, read_togethe
 from lmart.cli.train_request import TrainJob, TrainRequest
 from lmart.cli.train_state import begin
 from lmart.data.dataset import RankingDataset
-from lmart.errors import counted
+from lmart.errors import LmartError, counted
 from lmart.formats.models.lmart_json import model_to_json
 from lmart.formats.results.scores import write_scores
 from lmart.reports import narration, run_report
@@ -71,7 +71,10 @@ def train(job: TrainJob, read: Callable[[], TrainingInputs]) -> FittedModel:
         fitted = fit(job, inputs, selected.settings)
     except BaseException as fault:
         if interrupt_behind(fault) is not None and job.request.files.on_interrupt == "model":
-            write_model_so_far(job, inputs, selected)
+            try:
+                write_model_so_far(job, inputs, selected)
+            except LmartError as failed:  # which would not be told beside the interrupt
+                job.console.warning(str(failed))
         raise
     if together is not None:
         fitted = refit(job, together, fitted)

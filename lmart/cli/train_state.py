@@ -28,9 +28,17 @@ def run_state(path: str | None, console: Console) -> AbstractContextManager[RunS
         return nullcontext(RunState())
 
     def on_saved() -> None:
-        console.kept = f"what was trained is kept in {path}; the same command goes on from it"
+        console.kept = f"{path} keeps {_done(state)}; the same command goes on from it"
 
-    return Checkpoint(path, console.warning, on_saved)
+    state = Checkpoint(path, console.warning, on_saved)
+    return state
+
+
+def _done(state: RunState) -> str:
+    """Return how far a run is, as a phrase; '' at its beginning."""
+    done = [counted(len(state.trials), "trial")] if state.trials else []
+    done += [counted(state.n_rounds, "tree")] if state.n_rounds else []
+    return " and ".join(done)
 
 
 def begin(job: TrainJob, inputs: TrainingInputs) -> None:
@@ -39,10 +47,8 @@ def begin(job: TrainJob, inputs: TrainingInputs) -> None:
     if checkpoint is None and not job.request.files.retries:
         return
     state.begin(_identity(job.request, inputs))
-    done = [counted(len(state.trials), "trial")] if state.trials else []
-    done += [counted(state.n_rounds, "tree")] if state.n_rounds else []
-    if done:
-        job.console.notice(f"going on after {' and '.join(done)}{'' if checkpoint is None else f' in {checkpoint}'}")
+    if done := _done(state):
+        job.console.notice(f"going on after {done}{'' if checkpoint is None else f' in {checkpoint}'}")
 
 
 def _identity(request: TrainRequest, inputs: TrainingInputs) -> dict[str, dict[str, object]]:

@@ -180,6 +180,7 @@ class RankerTraining:
         """Grow at most this many trees, and yield a report of each before the next."""
         fitting, training = self._fitting, self._training
         largest = 0.0  # bound of the sum of leaf values over all trees
+        of_training: MeasuredOnce | None = None
         for number in range(1, most + 1):
             if self._log.at_end:
                 self._stopped = "interrupted"
@@ -188,6 +189,8 @@ class RankerTraining:
             if grown is None:
                 self._stopped = "split"
                 break
+            if of_training is not None:
+                of_training.close()
             self._trees.append(grown)
             fitting.position_bias = bias
             largest += float(np.abs(grown.tree.leaf_values).max())
@@ -200,7 +203,6 @@ class RankerTraining:
                 measures = tuple(data.measure() for data in self._validation_sets)
             of_training = MeasuredOnce(training.measure, number)
             yield RoundReport(measures, number, self._number, grown.tree, of_training)
-            of_training.close()
             stop = self._stops_early and self._stopping.update(number, deciding(measures[0]))
             if not self._stops_early or number == max(self._stopping.best_round, self._stopping.fewest):
                 self._kept = number
@@ -208,6 +210,10 @@ class RankerTraining:
             if stop:
                 self._stopped = "early"
                 break
+        if of_training is not None:
+            if self._stopped in ("split", "interrupted"):  # only now it turns out that this round was the last one
+                of_training()
+            of_training.close()
 
     def _keep(self, measures: tuple[Measures, ...], bias: Float64Array) -> None:
         """Remember the state after the trees that are kept so far."""

@@ -309,6 +309,15 @@ def test_data_without_features_is_not_said_to_have_constant_ones() -> None:
     assert "nothing to split on: the data has no features; every score will be 0" in warning
 
 
+def test_the_last_round_is_shown_when_no_split_is_left_for_another() -> None:
+    Path("d.svm").write_text(DATA)
+    options = ("--trees", "50", "--rankers", "1", "--learning-rate", "0.5", "--min-docs", "2", "--min-hessian", "2")
+    said = run("train", "--data", "d.svm", *options, "--out", "m.json").stderr.splitlines()
+    *_, last, warning, _ = said
+    n = len(json.loads(Path("m.json").read_text())["trees"])
+    assert last.startswith(f"lmart: {n}/50 trees, training ndcg@10 ") and f"stopped after {n} trees of 50" in warning
+
+
 def test_one_warning_says_why_it_stopped() -> None:
     few = fit(DATA, "--min-docs", "101")
     assert few.model["trees"] == [] and set(scores()) == {0.0}

@@ -18,6 +18,7 @@ from helpers.training_runs import SMALL, learnable, refused, settled
 from helpers.waiting import LIMIT
 
 import lmart
+from lmart.cli import train_run
 from lmart.streams.locks import NameLock
 from lmart.training import checkpoint as checkpoints
 from lmart.training.tree_log import LoggedRound, TreeLog
@@ -151,7 +152,7 @@ class TestRefusals:
     def a_checkpoint(self, interrupt: Callable[[int], None]) -> None:
         interrupt(5)
         said = train(*SMALL, *WITH_VALID, *KEPT, status=130)[-1]
-        assert said.endswith("; nothing was written; what was trained is kept in c; the same command goes on from it")
+        assert said.endswith("; nothing was written; c keeps 5 trees; the same command goes on from it")
         interrupt(1000)
 
     def refused(self, *options: str) -> str:
@@ -295,6 +296,7 @@ def test_what_is_no_checkpoint_is_left_alone() -> None:
     [
         (["--data", "-"], "standard input does not go with --checkpoint"),
         (["--data", "d.svm", "--checkpoint", "-"], "--checkpoint must be a file"),
+        (["--data", "d.svm", "--checkpoint", "/dev/zero"], "--checkpoint must be a file"),
         (["--data", "d.svm", "--retries", "2"], "--retries needs --dask ADDRESS"),
         (["--data", "d.svm", "--out", "c"], "--checkpoint and --out are the same file"),
     ],
@@ -334,9 +336,7 @@ def test_an_interrupt_writes_the_model_if_asked(options: list[str], interrupt: C
     interrupt(7)
     usual = [*SMALL, "--trees", "20", "--rankers", "1", *options, "--report", "r"]
     said = train(*usual, *KEPT, "--on-interrupt", "model", status=130)
-    assert said[-1].startswith(
-        "lmart: interrupted after 7 of 20 trees; wrote r and m.json; what was trained is kept in c"
-    )
+    assert said[-1].startswith("lmart: interrupted after 7 of 20 trees; wrote r and m.json; c keeps 7 trees; ")
     trees, wanted = (json.loads(Path(name).read_text())["trees"] for name in ("m.json", "seven.json"))
     assert trees == wanted[: len(trees)] if "--rankers" not in options else len(trees) == 7
     report = json.loads(Path("r").read_text())
@@ -346,6 +346,26 @@ def test_an_interrupt_writes_the_model_if_asked(options: list[str], interrupt: C
     resumed = bytes_of_outputs()
     train(*usual)
     assert bytes_of_outputs() == resumed
+
+
+def test_an_interrupt_writes_the_model_where_rounds_are_not_measured(interrupt: Callable[[int], None]) -> None:
+    interrupt(7)
+    said = train(*SMALL, "--rankers", "1", "--on-interrupt", "model", status=130)
+    assert said[-2].startswith("lmart: 7/10 trees, training ") and said[-1].endswith("; wrote m.json")
+    assert len(json.loads(Path("m.json").read_text())["trees"]) == 7
+
+
+def test_an_interrupted_run_tells_why_it_writes_no_model(
+    interrupt: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise lmart.OutputError("cannot be written: no space left on device", "m.json")
+
+    monkeypatch.setattr(train_run, "write_outputs", full)
+    interrupt(7)
+    *_, why, end = train(*SMALL, "--on-interrupt", "model", status=130)
+    assert why == "lmart: warning: m.json: cannot be written: no space left on device"
+    assert end == "lmart: interrupted after 7 of 10 trees; nothing was written"
 
 
 def test_an_interrupt_writes_nothing_by_default(interrupt: Callable[[int], None]) -> None:
