@@ -25,6 +25,10 @@ class Attacked(NamedTuple):
     words: tuple[str, ...]
     outputs: tuple[str, ...] = ()
 
+    def writes(self, word: str) -> bool:
+        """Return whether a word is the name of an output, or that of several, which get numbers."""
+        return word in self.outputs or any(name.startswith(f"{Path(word).stem}-") for name in self.outputs)
+
 
 SMALL = ("--trees", "3", "--rankers", "1", "--leaves", "4", "--threads", "1", "-q")
 FIRST = ("train", "--data", "d.svm", *SMALL, "--out", "in.json", "--report", "in.report")

@@ -67,7 +67,7 @@ def _on_disk(disk: Path, kib: int, tally: Tally, undisturbed: dict[str, tuple[by
             if not outputs:
                 continue
             there = {str(disk / path): content for path, content in outputs.items()}
-            words = [str(disk / word) if word in outputs else word for word in COMMANDS[name].words]
+            words = [str(disk / word) if COMMANDS[name].writes(word) else word for word in COMMANDS[name].words]
             if state == "small":
                 for path in disk.iterdir():
                     path.unlink()

@@ -116,14 +116,14 @@ def _named(name: str, odd: str, printed: bytes, tally: Tally) -> None:
     attacked = COMMANDS[name]
     folder = Path(f"folder {odd}"[:200])
     folder.mkdir(exist_ok=True)
-    words, outputs = [], []
+    words = []
     for word in attacked.words:
         moved = folder / (f"{odd[:200]}{word}")
-        if word in attacked.outputs:
-            outputs.append(moved)
-        elif Path(word).is_file():
+        is_input = Path(word).is_file() and not attacked.writes(word)
+        if is_input:
             shutil.copy(word, moved)
-        words.append(str(moved) if word in attacked.outputs or Path(word).is_file() else word)
+        words.append(str(moved) if is_input or attacked.writes(word) else word)
+    outputs = [folder / f"{odd[:200]}{name}" for name in attacked.outputs]
     ended = attempt(words)
     wrong = ended.wrong((0,))
     if any(not path.exists() for path in outputs):
