@@ -18,11 +18,13 @@ from collections.abc import Iterator
 from functools import cache
 from io import FileIO
 from pathlib import Path
+from typing import BinaryIO
 
 from lmart.kernels import messages
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 LARGEST_FILE = 1 << 26  # bytes; the machine code of a kernel takes about 1 << 16
+NEW = ".new"  # ending of the name of a file while it is written
 LOCK_NAME = "lmart-compiling.lock"
 LONGEST_WAIT = 60.0  # seconds that a process waits for others to compile, all its kernels together
 QUIET_WAIT = 2.0  # seconds of waiting before it is said
@@ -181,19 +183,38 @@ def held_signals() -> Iterator[None]:
 
 
 def write_code(path: Path, payload: bytes) -> None:
-    """Write a file as a whole, in place of an older file, for `read_code`; OSError when that fails."""
-    import tempfile
+    """Write a file as a whole, in place of an older file, for `read_code`; OSError when that fails.
 
-    with held_signals():  # a signal that ends the process would leave a part of a file
-        descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
+    A file that another process is writing is left to that one; what a killed process left of it is written over.
+    """
+    temporary = path.with_name(path.name + NEW)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    # A signal that ends the process would leave a part of a file.
+    with held_signals(), open(temporary, "r+b", opener=lambda name, _: os.open(name, flags, 0o600)) as file:
+        if not _is_ours(file, temporary):
+            return
         try:
-            with open(descriptor, "wb") as file:
-                file.write(_digest(path.name, payload) + payload)
-            os.chmod(temporary, 0o644)
+            file.truncate()
+            file.write(_digest(path.name, payload) + payload)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
             os.replace(temporary, path)
         except BaseException:
             os.unlink(temporary)
             raise
+
+
+def _is_ours(file: BinaryIO, name: Path) -> bool:
+    """Lock a file; return whether no other process writes it, nor has given it another name by now."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(name.stat(), os.fstat(file.fileno()))
+    return False
 
 
 def _digest(name: str, payload: bytes) -> bytes:

@@ -27,6 +27,18 @@ NOBODY = 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 
 
+def test_what_a_killed_process_left_is_written_over_and_what_is_being_written_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "a.kernel"
+    left = tmp_path / "a.kernel.new"
+    left.write_bytes(bytes(1000))
+    code_files.write_code(path, b"code")
+    assert (os.listdir(tmp_path), code_files.read_code(path)) == (["a.kernel"], b"code")
+    with left.open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        code_files.write_code(path, b"more")
+    assert (left.read_bytes(), code_files.read_code(path)) == (b"", b"code")
+
+
 @needs_compiler
 class TestFilesOfOthers:
     """What is loaded is run, so nobody else may have written it."""
