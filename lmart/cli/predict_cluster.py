@@ -32,6 +32,7 @@ from lmart.distributed.scoring import (
     find_places,
     forget_outputs,
     give_up_scoring,
+    let_go_outputs,
     remove_outputs,
     score_part,
 )
@@ -75,6 +76,8 @@ def predict_parts(
                 cluster.tell(forget_outputs, cluster.run)
                 waiting.are_removed = False
                 fault = put_all_in_place(cluster, scored.staged, output.out)
+                cluster.tell(let_go_outputs, cluster.run, folders)
+                let_go_outputs(cluster.run, folders)
         except KeyboardInterrupt:
             if fault is not None:
                 console.warning(str(fault))  # where the outputs are

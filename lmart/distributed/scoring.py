@@ -28,7 +28,7 @@ from lmart.scoring.explain import Explainer
 from lmart.scoring.feature_matching import FeatureMatcher
 from lmart.scoring.scorer import Scorer
 from lmart.streams.outputs import StagedFile, StagedOutput
-from lmart.streams.temporaries import remove, remove_marked
+from lmart.streams.temporaries import let_go, let_go_all, remove, remove_marked
 from lmart.threads import WorkerPool
 
 ENDING = ("stopping", "stopped", "closing", "closed", "failed")  # states of a worker of `distributed`
@@ -205,12 +205,19 @@ def _is_ending() -> bool:
         return False
 
 
+def let_go_outputs(run: str, folders: Sequence[str]) -> None:
+    """Let the outputs of a run stay as they are, in place or kept. Runs on workers."""
+    for folder in folders:
+        let_go(folder, run)
+
+
 @atexit.register
 def _remove_waiting() -> None:
     """Delete what waits for its name when the worker ends: nobody may be left who could do it later."""
     for names in _waiting.values():
         for name in names:
             remove(name)
+    let_go_all()
 
 
 FindPlaces = Callable[[str, Sequence[int]], Mapping[str, Place]]

@@ -329,6 +329,16 @@ class StagedOutput(AtomicOutput):
         self._mark, self._check = mark, check
         self.staged: StagedFile | None = None
 
+    def __enter__(self) -> Self:
+        super().__enter__()
+        try:
+            self._check()  # whoever ended the work may have swept the folder just before
+        except BaseException:
+            self._discard()
+            temporaries.let_go(os.path.dirname(self._target), self._mark)
+            raise
+        return self
+
     def write(self, data: str | bytes) -> None:
         """Check, then write."""
         self._check()
@@ -351,7 +361,10 @@ class StagedOutput(AtomicOutput):
 
 
 def check_staged(outputs: Sequence[str], inputs: Sequence[str]) -> list[str]:
-    """Refuse, before any work, outputs that cannot be written or are inputs: OutputError. Return their folders."""
+    """Refuse, before any work, outputs that cannot be written or are inputs: OutputError. Return their folders.
+
+    What killed runs left in them of outputs that waited for their names is deleted.
+    """
     inputs_by_inode: dict[tuple[int, int], str] = {}
     for path in inputs:
         if (status := _status(path)) is not None:
@@ -375,6 +388,7 @@ def check_staged(outputs: Sequence[str], inputs: Sequence[str]) -> list[str]:
         if there is not None and not stat.S_ISREG(there.st_mode):
             raise OutputError("is no plain file, as a worker sees it; choose another name", path)
         folders.add(folder)
+        temporaries.remove_left_marked(folder)
     return sorted(folders)
 
 

@@ -5,7 +5,8 @@ before it is renamed, as a link cannot replace a file. NFS, FAT and others know 
 that is killed outright leaves its temporary file behind, until an output of the same name is written again. Files are
 locked while they are written, by which those that were left behind are known.
 
-A mark, at most 32 letters and digits, becomes part of names: whoever gives it removes these files.
+A mark, at most 32 letters and digits, becomes part of names: whoever gives it removes these files, which may be
+finished, and so no longer be written by anyone. Who writes one keeps a file .lmart.MARK.tmp beside it locked.
 """
 
 from __future__ import annotations
@@ -16,24 +17,31 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _RANDOM = 8  # bytes, written as hexadecimal digits
 _ENDING = re.compile(rb"\.[0-9a-f]{%d}\.tmp" % (2 * _RANDOM))
+_OF_A_MARK = re.compile(r"\.lmart\.(\w{32})\.tmp")
 KEPT = ".kept"  # in place of .tmp, of files that users are told of
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _names: set[str] = set()  # of temporary files that there are, or may be
+_held: dict[tuple[str, str], int] = {}  # descriptors of the files that are locked for a mark, by folder and mark
+_holding = threading.Lock()
 
 
 def create(target: str, mark: str = "") -> tuple[int, str | None]:
     """Open a new file for writing in the folder of `target`; return the descriptor, and the name if it has one.
 
-    Without a mark, what killed processes left of this target is deleted first.
+    Without a mark, what killed processes left of this target is deleted first. With one, the files that have it are
+    safe from `remove_left_marked` from now on, until `let_go` or the end of this process.
     """
-    if not mark:
+    if mark:
+        _hold(os.path.dirname(target), mark)
+    else:
         _remove_left(target)
     if _can_be_named_later(target):
         descriptor = _without_name(target)
@@ -110,6 +118,52 @@ def remove_marked(folder: str, mark: str) -> None:
         for name in os.listdir(folder):
             if name.startswith(".") and name.endswith(".tmp") and f".{mark}" in name:
                 remove(os.path.join(folder, name))
+    let_go(folder, mark)
+
+
+def let_go(folder: str, mark: str) -> None:
+    """Let the files with a mark in a folder stay as they are: nobody puts them in place, nor sweeps them, any more."""
+    remove(_of_mark(folder, mark))
+    with _holding:
+        descriptor = _held.pop((folder, mark), None)
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def let_go_all() -> None:
+    """Delete the files that this process alone keeps locked for marks; for its end."""
+    for (folder, mark), descriptor in _held.items():
+        with suppress(OSError):  # of a mark that another process keeps as well
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove(_of_mark(folder, mark))
+
+
+def remove_left_marked(folder: str) -> None:
+    """Delete the temporary files with marks for which no process keeps a file of this user locked any more."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if found := _OF_A_MARK.fullmatch(name):
+                with suppress(OSError), _left(os.fsencode(os.path.join(folder, name))):
+                    remove_marked(folder, found[1])
+
+
+def _of_mark(folder: str, mark: str) -> str:
+    return os.path.join(folder, f".lmart.{mark}.tmp")
+
+
+def _hold(folder: str, mark: str) -> None:
+    """Keep the file of a mark locked, with other processes; where that cannot be, nobody knows what was left behind."""
+    name = _of_mark(folder, mark)
+    with _holding, suppress(OSError):
+        while (folder, mark) not in _held:
+            descriptor = os.open(name, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if _is_named(descriptor, name):
+                    _held[folder, mark] = descriptor
+            finally:
+                if (folder, mark) not in _held:  # as when another process has just taken it for one left behind
+                    os.close(descriptor)
 
 
 def _remove_left(target: str) -> None:
@@ -119,8 +173,9 @@ def _remove_left(target: str) -> None:
     with suppress(OSError):
         for found in os.listdir(folder):
             if found.startswith(start) and _ENDING.fullmatch(found, len(start)):
-                with suppress(OSError):
-                    _remove_unlocked(os.path.join(folder, found))
+                path = os.path.join(folder, found)
+                with suppress(OSError), _left(path):
+                    os.unlink(path)
 
 
 @contextmanager
@@ -161,13 +216,16 @@ def _remove_unlocked_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _remove_unlocked(name: bytes) -> None:
+@contextmanager
+def _left(name: bytes) -> Iterator[None]:
+    """Keep a file locked that was left behind; OSError when it is another user's, no file, or still locked."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
-        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.unlink(name)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise PermissionError
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(descriptor)
 

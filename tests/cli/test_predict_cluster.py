@@ -15,6 +15,7 @@ from lmart.cli import predict_cluster
 from lmart.cli.predict_cluster import PUT_AFTER_LOSS, interrupts_later, put_all_in_place
 from lmart.errors import LmartError
 from lmart.streams.outputs import StagedFile, StagedOutput
+from lmart.streams.temporaries import let_go
 
 N = 2 * PUT_AFTER_LOSS + 3
 LOST = "the worker tcp://a:1 is lost: it ended; run this command again"
@@ -50,6 +51,7 @@ def staged(in_folder: Path) -> list[StagedFile]:
             out.write(str(number))
         assert out.staged is not None
         found.append(out.staged)
+    let_go(str(in_folder), "run")
     return found
 
 

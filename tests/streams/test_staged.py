@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,17 +43,18 @@ def test_an_output_waits_beside_its_place(in_folder: Path, any_system: None) -> 
     files = [write("a.gz", "text"), write("b", "new"), write("x" * 250, "long")]
     assert Path("b").read_text() == "old"
     names = sorted(path.name for path in in_folder.iterdir())
-    assert sum(name.startswith(".") and MARK in name and name.endswith(".tmp") for name in names) == 3
-    assert len(names) == 4
+    assert sum(name.startswith(".") and MARK in name and name.endswith(".tmp") for name in names) == 4
+    assert len(names) == 5
     put_in_place(files)
     put_in_place(files)  # as another process may do that did not hear of it
+    temporaries.let_go(str(in_folder), MARK)
     assert sorted(os.listdir()) == ["a.gz", "b", "x" * 250]
     assert (gzip.decompress(Path("a.gz").read_bytes()), Path("b").read_text()) == (b"text", "new")
     assert Path("b").stat().st_mode & 0o777 == 0o640
 
 
 def test_an_output_that_is_given_up_leaves_nothing(in_folder: Path, any_system: None) -> None:
-    answers = iter([None, LmartError("given up")])
+    answers = iter([None, None, LmartError("given up")])
 
     def check() -> None:
         if (fault := next(answers)) is not None:
@@ -58,7 +62,37 @@ def test_an_output_that_is_given_up_leaves_nothing(in_folder: Path, any_system: 
 
     with pytest.raises(LmartError, match="given up"), StagedOutput("a", MARK, check) as out:
         out.write("text")
+    remove_marked(str(in_folder), MARK)
     assert os.listdir() == []
+
+
+def test_an_output_of_work_that_is_given_up_is_not_begun(in_folder: Path, any_system: None) -> None:
+    def given_up() -> None:
+        raise LmartError("given up")
+
+    with pytest.raises(LmartError, match="given up"), StagedOutput("a", MARK, given_up):
+        pass
+    assert os.listdir() == []
+
+
+def test_what_killed_runs_left_is_deleted_before_the_next(in_folder: Path, any_system: None) -> None:
+    other = "f" * 32
+    goes_on = write("a", "new", other)
+    code = f"""
+import os, signal
+from lmart.streams.outputs import StagedOutput
+for name in "ab":
+    with StagedOutput(name, "{MARK}", lambda: None) as out:
+        out.write("old")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
+    assert sum(MARK in name for name in os.listdir()) == 3
+    check_staged(["a"], [])
+    assert sum(MARK in name for name in os.listdir()) == 0 and Path(goes_on.temporary).read_text() == "new"
+    temporaries.let_go(str(in_folder), other)
+    check_staged(["a"], [])
+    assert os.listdir() == [os.path.basename(goes_on.temporary)]  # which users may have been told of
 
 
 def test_an_output_that_gets_its_name_after_the_folder_was_swept_is_no_output(
@@ -90,6 +124,7 @@ def test_only_files_with_the_mark_are_removed(in_folder: Path) -> None:
     Path(f"{MARK}.txt").write_text("of the user")
     remove_marked(".", MARK)
     remove_marked("no such folder", MARK)
+    temporaries.let_go(".", "f" * 32)
     assert sorted(os.listdir()) == [os.path.basename(other.temporary), f"{MARK}.txt"]
 
 
