@@ -65,11 +65,10 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         files = [word for word in attacked.words if word in INPUTS]
         every += [(name, *read, file, change) for read in reads for file in files for change in CHANGES]
     chance.shuffle(every)
-    done = 0
+    tally.asked = len(every)
     for name, kind, nth, file, change in every:
         if time.monotonic() > until:
             break
-        done += 1
         clear([COMMANDS[name]])
         for path, content in kept.items():
             Path(path).write_bytes(content)
@@ -86,7 +85,6 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
         tally.add(wrong, f"{name}: {file} {change} at {kind} {nth}: {ended.said[-300:]!r}")
     for path, content in kept.items():
         Path(path).write_bytes(content)
-    tally.notes.append(f"{done:,} of {len(every):,} ways, drawn at random")
     return [tally]
 
 

@@ -29,7 +29,7 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     """Start processes with an empty cache, then break the cache in many ways, until the time is over."""
     _, outputs = wanted(COMMANDS["predict"])
     (right,) = outputs.values()
-    starts, caches = Tally("16 cold starts at once"), Tally("broken caches")
+    starts, caches = Tally("16 cold starts at once", AT_ONCE), Tally("broken caches")
     cache = Path("cache").resolve()
     now = time.monotonic()
     interrupted = _interrupt(chance, cache, right, now + (until - now) / 2)
@@ -47,7 +47,7 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
 
 def _interrupt(chance: random.Random, cache: Path, right: bytes, until: float) -> Tally:
     """Interrupt processes that compile into a cache which fills slowly, then see what they left there."""
-    tally = Tally("a cold cache under SIGINT")
+    tally = Tally("a cold cache under SIGINT", MOST_INTERRUPTED)
     while tally.tried < MOST_INTERRUPTED and time.monotonic() < until:
         shutil.rmtree(cache, ignore_errors=True)
         cache.mkdir(mode=0o700)

@@ -58,14 +58,13 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     for name, attacked in COMMANDS.items():
         undisturbed[name] = wanted(attacked)
         every += [(name, planned) for planned in plans(attacked, chance, fails)]
+    meets.asked = sum(bool(planned.signal) for _, planned in every)
+    fails.asked = len(every) - meets.asked
     chance.shuffle(every)
-    done = 0
     for name, planned in every:
         if time.monotonic() > until:
             break
         _try(name, planned, undisturbed[name], meets if planned.signal else fails)
-        done += 1
-    fails.notes.append(f"{done:,} of {len(every):,} ways, drawn at random")
     return [fails, meets]
 
 

@@ -10,6 +10,8 @@ import os
 import random
 import re
 import resource
+import select
+import shutil
 import signal
 import sys
 import time
@@ -37,11 +39,13 @@ class Tally:
     """How often something was tried, and what broke.
 
     part     : of the campaign
+    asked    : how often it is to be tried at least; 0: as often as there is time
     examples : by what broke, how to see it again
     notes    : of what was sampled or left out
     """
 
     part: str
+    asked: int = 0
     tried: int = 0
     broke: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
@@ -301,29 +305,66 @@ Case = Callable[[random.Random], str]
 
 
 def in_batches(case: Case, tally: Tally, seed: int, until: float, most: int = 1 << 40) -> None:
-    """Try a case again and again, each time with random numbers of its own, in forks that may crash."""
+    """Try a case again and again, each time with random numbers of its own, in forks that may crash.
+
+    There is a fork for each processor, in a folder of its own with the files of the current one.
+    """
+    folders = [f"of-processor-{number}" for number in range(len(os.sched_getaffinity(0)))]
+    inputs = [path for path in Path().iterdir() if path.is_file()]
+    for folder in folders:
+        os.mkdir(folder)
+        for path in inputs:
+            shutil.copy(path, folder)
+    free, running = list(folders), {}
     first = seed
-    while time.monotonic() < until and tally.tried < most:
-        reader, writer = os.pipe()
+    while True:
+        while free and time.monotonic() < until and first < seed + most:
+            seeds = range(first, min(first + BATCH, seed + most))
+            batch = _Batch(case, seeds, free.pop(), until)
+            running[batch.reader] = batch
+            first = seeds.stop
+        if not running:
+            break
+        for reader in select.select(list(running), [], [])[0]:
+            if not running[reader].is_read():
+                free.append(running.pop(reader).end(tally))
+    for folder in folders:
+        shutil.rmtree(folder)
+
+
+class _Batch:
+    """A fork that tries a case with some seeds in a folder."""
+
+    def __init__(self, case: Case, seeds: range, folder: str, until: float) -> None:
+        self._seeds, self._folder = seeds, folder
+        self._answers = b""
+        self.reader, writer = os.pipe()
         sys.stdout.flush()
-        process = os.fork()
-        if not process:
-            os.close(reader)
-            _batch(case, range(first, first + min(BATCH, most - tally.tried)), writer, until)
+        self._process = os.fork()
+        if not self._process:
+            os.close(self.reader)
+            os.chdir(folder)
+            _batch(case, seeds, writer, until)
         os.close(writer)
-        done = 0
-        with open(reader) as answers:
-            for line in answers:
-                done += 1
-                if what := json.loads(line):
-                    tally.add([what.partition("\n")[0]], f"seed {first + done - 1}: {what[-600:]!r}")
-                else:
-                    tally.tried += 1
-        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        if status:
-            tally.add([f"the process ended with {status}"], f"seed {first + done}")
-            done += 1
-        first += max(done, 1)
+
+    def is_read(self) -> bool:
+        """Take what the fork has answered; False when it has ended."""
+        piece = os.read(self.reader, 1 << 16)
+        self._answers += piece
+        return bool(piece)
+
+    def end(self, tally: Tally) -> str:
+        """Count what was tried; return the folder, which is free again."""
+        os.close(self.reader)
+        answers = self._answers.splitlines()
+        for number, line in zip(self._seeds, answers, strict=False):
+            if what := json.loads(line):
+                tally.add([what.partition("\n")[0]], f"seed {number}: {what[-600:]!r}")
+            else:
+                tally.tried += 1
+        if status := os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1]):
+            tally.add([f"the process ended with {status}"], f"seed {self._seeds[0] + len(answers)}")
+        return self._folder
 
 
 def _batch(case: Case, seeds: range, writer: int, until: float) -> None:

@@ -16,6 +16,7 @@ RUNS: tuple[tuple[str, ...], ...] = (
     ("--rankers", "1", "--trees", "8", "--valid", "small-valid.svm", "--early-stop", "3"),
     ("--folds", "2", "--trees", "6", "--rankers", "1", "--early-stop", "3"),
 )
+CHECKPOINTS = 20_000  # that are tried
 USUAL = ("--leaves", "4", "--min-docs", "2", "--threads", "1", "-q", "--checkpoint", "run", "--out", "run.json")
 
 
@@ -25,8 +26,8 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     Path("small.svm").write_text("".join(lines[:120]))
     Path("small-valid.svm").write_text("".join(lines[120:200]))
     sound = {words: _interrupted(words, rounds) for words in RUNS for rounds in (2, 5)}
-    tally = Tally("mutated checkpoints")
-    in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until)
+    tally = Tally("mutated checkpoints", CHECKPOINTS)
+    in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until, CHECKPOINTS)
     return [tally]
 
 

@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ PIECES = [number.encode() for number in NUMBERS] + [
     *(b"\r", b"$", b"#", b"[", b"{", b"i", b"L"),
 ]
 MOST_FEATURES = 5000
+MODELS = 80_000  # that are tried
 WRITTEN = 0.2  # share of the models that are accepted which are also written in a format
 
 
@@ -49,8 +51,8 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     words = ("--data", "d.svm", "--valid", "v.svm", "--trees", "6", "--rankers", "2", "--linear", "0.3", "-q")
     assert answered(["train", *words, "--out", "several.json"])[0] == 0
     sound = bases()
-    tally = Tally("mutated models")
-    in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until)
+    tally = Tally("mutated models", MODELS)
+    in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until, MODELS)
     tally.notes.append(f"of {', '.join(sound)}")
     return [tally]
 
@@ -110,7 +112,8 @@ def mutated_document(content: bytes, chance: random.Random) -> bytes:
             other, there = chance.choice(places)
             holder[key] = copy.deepcopy(other[there]) if there in other or isinstance(other, list) else None
         elif kind < 0.6 and type(holder[key]) in (int, float):
-            holder[key] += chance.choice((1, -1, 0.5, 1e-9, 10**9, -(10**9)))
+            with suppress(OverflowError):  # of a number of hundreds of digits
+                holder[key] += chance.choice((1, -1, 0.5, 1e-9, 10**9, -(10**9)))
         elif isinstance(holder, dict) and kind < 0.65:
             holder[chance.choice(("", "\ud800", "x" * 1000, "left", "trees", 'a"b<c>&'))] = holder.pop(key)
         else:

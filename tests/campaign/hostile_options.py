@@ -24,6 +24,7 @@ BASES = {
     "convert": ["in.json", "o.txt"],
     "show": ["in.json"],
 }
+LISTS = 200_000  # that are tried
 LEFT_OUT = ("dask", "dask_security", "completion", "help", "tune")  # which start processes, or take their time
 FEW = {"trees": "2", "rankers": "2", "folds": "2", "tune_trials": "1", "resamples": "5", "flips": "5", "threads": "1"}
 INPUTS = ("small.svm", "in.json", "in.report", "d.svm")
@@ -32,9 +33,9 @@ INPUTS = ("small.svm", "in.json", "in.report", "d.svm")
 def attack(chance: random.Random, until: float) -> list[Tally]:
     """Try lists of options until the time is over."""
     prepare()
-    tally = Tally("lists of options")
+    tally = Tally("lists of options", LISTS)
     kept = {name: Path(name).read_bytes() for name in INPUTS}
-    in_batches(partial(_case, kept), tally, chance.randrange(1 << 30), until)
+    in_batches(partial(_case, kept), tally, chance.randrange(1 << 30), until, LISTS)
     return [tally]
 
 

@@ -18,7 +18,7 @@ PIECES = [
     *(b'"', b'""', b'",', b"1e308,", b"-1", b"0.5\n", b"1\n", b"inf\n", b"\f", b"Q0 ", b"\xef\xbb\xbf", b"\x1f\x8b"),
 ]
 ROWS = 60
-MOST_DAMAGED = 8000
+DAMAGED, FUZZED = 8000, 800_000  # files that are tried
 QUIET = ("--threads", "1", "-q")
 TRAIN = ("train", "--data", "t.svm", "--trees", "1", "--rankers", "1", *QUIET, "-o", "t.json")
 EVAL = ("eval", *QUIET, "--resamples", "5")
@@ -79,11 +79,11 @@ def prepare() -> dict[str, bytes]:
 def attack(chance: random.Random, until: float) -> list[Tally]:
     """Mutate files until the time is over."""
     sound = prepare()
-    tally, damaged = Tally("fuzzed data and side files"), Tally("damaged .gz")
+    tally, damaged = Tally("fuzzed data and side files", FUZZED), Tally("damaged .gz", DAMAGED)
     now = time.monotonic()
     first = now + (until - now) / 3
-    in_batches(partial(_damaged, sound["t.svm.gz"]), damaged, chance.randrange(1 << 30), first, MOST_DAMAGED)
-    in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until)
+    in_batches(partial(_damaged, sound["t.svm.gz"]), damaged, chance.randrange(1 << 30), first, DAMAGED)
+    in_batches(partial(_case, sound), tally, chance.randrange(1 << 30), until, FUZZED)
     tally.notes.append(f"of {len(sound)} kinds")
     return [damaged, tally]
 

@@ -21,7 +21,7 @@ from campaign.harness import Ended, Planned, SharedPlan, Tally, attempt, outputs
 N_WORKERS, N_PARTS = 2, 4
 PARTS = tuple(f"part-{number}.svm" for number in range(N_PARTS))
 SCORES = tuple(f"scores-part-{number}.txt" for number in range(N_PARTS))
-LOOK = 1.0  # seconds between looks at workers; the program looks more rarely
+LOOK = 2.0  # seconds between looks at workers; the program looks more rarely
 GRACE = 3.0  # seconds in which workers delete what they wrote
 ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
 Undisturbed = tuple[bytes, dict[str, bytes]]
@@ -39,11 +39,11 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     from lmart.distributed.connecting import load_distributed
 
     load_distributed()
-    of_program.LOOK = LOOK
     for name, part in zip(PARTS, _by_query(Path("d.svm").read_text().splitlines(keepends=True)), strict=True):
         Path(name).write_text(part)
     with _cluster_with_plan() as (address, workers, plan):
         tries = Tries(_commands(address), workers, plan, chance)
+        of_program.LOOK = LOOK  # only now, as workers that load and compile may be silent for long
         now = time.monotonic()
         kinds = (tries.fail, 0.35), (tries.change, 0.65), (tries.stop, 0.85), (tries.pair, 1.0)
         for tally, (attempted, share) in zip(tallies, kinds, strict=True):

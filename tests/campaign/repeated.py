@@ -55,7 +55,7 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
 
 
 def _repeat(name: str, turn: Callable[[], bool], most: int, until: float) -> Tally:
-    tally = Tally(name)
+    tally = Tally(name, most)
     first: tuple[int, int] | None = None
     while tally.tried < most and time.monotonic() < until:
         wrong = [] if turn() else ["another result"]

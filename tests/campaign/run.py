@@ -2,8 +2,8 @@
 
     nice python tests/campaign/run.py [--minutes 60] [--seed 0] [--parts NAME ...]
 
-Each part gets the share of the time that PARTS says. Parts that need what is not there (a C compiler, root, the
-package distributed) are left out by name.
+Each part gets the share of the time that PARTS says; what it leaves goes to those after it. Parts that need what is not
+there (a C compiler, root, the package distributed) are left out by name.
 """
 
 from __future__ import annotations
@@ -63,13 +63,14 @@ def with_shim(folder: Path) -> None:
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-HEAD = f"{'':36}{'tried':>10}{'held':>10}{'broke':>7}"
+HEAD = f"{'':36}{'asked':>10}{'tried':>10}{'held':>10}{'broke':>7}"
 
 
 def row(tally: Tally) -> str:
     """Return a tally as a row of the table."""
     broke = sum(tally.broke.values())
-    return f"{tally.part:36}{tally.tried:>10,}{tally.tried - broke:>10,}{broke:>7,}"
+    asked = f"{tally.asked:,}" if tally.asked else ""
+    return f"{tally.part:36}{asked:>10}{tally.tried:>10,}{tally.tried - broke:>10,}{broke:>7,}"
 
 
 def table(tallies: Sequence[Tally], seconds: float) -> str:
@@ -118,10 +119,11 @@ def main() -> None:
         prepare()
         inputs = {path.name: path.read_bytes() for path in Path().iterdir()}
         tallies: list[Tally] = []
-        whole = sum(PARTS[part] for part in asked.parts)
-        for part in asked.parts:
-            until = time.monotonic() + asked.minutes * 60 * PARTS[part] / whole
-            tallies += attacked(part, asked.seed, until, inputs)
+        end = time.monotonic() + asked.minutes * 60
+        for place, part in enumerate(asked.parts):
+            share = PARTS[part] / sum(PARTS[later] for later in asked.parts[place:])
+            now = time.monotonic()
+            tallies += attacked(part, asked.seed, now + (end - now) * share, inputs)
         print(table(tallies, time.monotonic() - began))
         os.chdir("/")
     sys.exit(any(tally.broke for tally in tallies))

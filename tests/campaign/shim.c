@@ -29,7 +29,10 @@ static struct plan {
 } own_ = {.kind = KINDS}, *plan_ = &own_;
 static int *counts_ = own_.counts; /* or shared with the process that forked this one */
 
-void campaign_share(int *counts) { counts_ = counts; }
+/* Count there; but not in a process with a shared plan, which may load the campaign as well: it is forked from one. */
+void campaign_share(int *counts) {
+    if (plan_ == &own_) counts_ = counts;
+}
 
 /* Plan: the nth call of a kind (from 1) gets an errno, SHORT or ENDED, or meets a signal. */
 void campaign_plan(const char *folder, int kind, int nth, int error, int signal) {

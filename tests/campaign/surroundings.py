@@ -42,6 +42,7 @@ LIMITS: tuple[tuple[str, int, int], ...] = (
     ("locked memory", resource.RLIMIT_MEMLOCK, 0),
     ("pending signals", resource.RLIMIT_SIGPENDING, 0),
 )
+FEW_PROCESSES = (0, 1, 3)
 NOBODY = 65534
 # What Python says of a thread for whose first frame there is no memory; lmart goes on without it.
 OF_A_THREAD = re.compile(r"Exception ignored in sys\.unraisablehook: .*\nMemoryError\n")
@@ -55,7 +56,7 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     for name in COMMANDS:
         for limit in LIMITS:
             tries.append(lambda name=name, limit=limit: _limited(name, limit, undisturbed[name], limits))  # type: ignore[misc]
-        for number in (0, 1, 3):
+        for number in FEW_PROCESSES:
             tries.append(lambda name=name, number=number: _few_processes(name, number, undisturbed[name], limits))  # type: ignore[misc]
         for odd in NAMES:
             tries.append(lambda name=name, odd=odd: _named(name, odd, undisturbed[name][0], names))  # type: ignore[misc]
@@ -65,11 +66,11 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
             changed = (variable, value)
             tries.append(lambda name=name, changed=changed: _environed(name, changed, undisturbed[name], environments))  # type: ignore[misc]
     chance.shuffle(tries)
-    done = 0
-    while done < len(tries) and time.monotonic() < until:
-        tries[done]()
-        done += 1
-    limits.notes.append(f"{done} of {len(tries)} ways, names and environments included")
+    limits.asked = len(COMMANDS) * (len(LIMITS) + len(FEW_PROCESSES))
+    names.asked = len(COMMANDS) * len(NAMES)
+    environments.asked = len(tries) - limits.asked - names.asked
+    while tries and time.monotonic() < until:
+        tries.pop()()
     return [limits, names, environments]
 
 
