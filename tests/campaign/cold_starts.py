@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,25 +30,25 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     """Start processes with an empty cache, then break the cache in many ways, until the time is over."""
     _, outputs = wanted(COMMANDS["predict"])
     (right,) = outputs.values()
+    interrupted = Tally("a cold cache under SIGINT", MOST_INTERRUPTED)
     starts, caches = Tally("16 cold starts at once", AT_ONCE), Tally("broken caches")
-    cache = Path("cache").resolve()
     now = time.monotonic()
-    interrupted = _interrupt(chance, cache, right, now + (until - now) / 2)
-    while True:
-        shutil.rmtree(cache, ignore_errors=True)
-        cache.mkdir(mode=0o700)
-        _start_all(chance, cache, right, starts)
-        kept = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
-        now = time.monotonic()
-        while time.monotonic() < min(until, now + (until - now) / 2 + 1):
-            _break_one(chance, cache, kept, right, caches)
-        if time.monotonic() > until:
-            return [interrupted, starts, caches]
+    half = now + (until - now) / 2
+    with ThreadPoolExecutor() as pool:
+        lanes = [Path(f"cache-{number}").resolve() for number in range(len(os.sched_getaffinity(0)))]
+        chances = [random.Random(chance.random()) for _ in lanes]
+        list(pool.map(lambda each, cache: _interrupt(each, cache, right, half, interrupted), chances, lanes))
+    cache = Path("cache").resolve()
+    cache.mkdir(mode=0o700)
+    _start_all(chance, cache, right, starts)
+    kept = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
+    while time.monotonic() < until:
+        _break_one(chance, cache, kept, right, caches)
+    return [interrupted, starts, caches]
 
 
-def _interrupt(chance: random.Random, cache: Path, right: bytes, until: float) -> Tally:
+def _interrupt(chance: random.Random, cache: Path, right: bytes, until: float, tally: Tally) -> None:
     """Interrupt processes that compile into a cache which fills slowly, then see what they left there."""
-    tally = Tally("a cold cache under SIGINT", MOST_INTERRUPTED)
     while tally.tried < MOST_INTERRUPTED and time.monotonic() < until:
         shutil.rmtree(cache, ignore_errors=True)
         cache.mkdir(mode=0o700)
@@ -57,23 +58,28 @@ def _interrupt(chance: random.Random, cache: Path, right: bytes, until: float) -
             with suppress(subprocess.TimeoutExpired):
                 process.wait(delay)
             process.send_signal(signal.SIGINT)
-            out, said = process.communicate(timeout=LONGEST)
-            wrong = [] if process.returncode in (0, 130, -2) else [f"status {process.returncode}"]
-            wrong += ["other bytes"] if process.returncode == 0 and out != right else []
-            wrong += ["a traceback"] if any(word in said.decode() for word in FOREIGN) else []
-            if wrong and b"lmart/" not in said.replace(b"-m lmart", b""):  # Python's own, before it runs lmart
-                wrong = []
+            wrong, said = _ended(process, signal.SIGINT, right)
             tally.add(wrong, f"after {delay:.2f} s: {process.returncode} {said[-400:]!r}")
         out, said = _process(cache).communicate(timeout=LONGEST)
         wrong = [] if (out, said) == (right, b"") else ["what is left in the cache is not used, or said more"]
         wrong += ["leaves files"] if any(path.suffix not in KEPT for path in cache.rglob("*") if path.is_file()) else []
         tally.add(wrong, f"after {OF_ONE_CACHE} interrupts: {said[-400:]!r}")
-    return tally
 
 
 def _process(cache: Path) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     return subprocess.Popen(PREDICT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def _ended(process: subprocess.Popen[bytes], number: int, right: bytes) -> tuple[list[str], bytes]:
+    """Wait for a process that may have met a signal; return what is wrong, and what it said."""
+    out, said = process.communicate(timeout=LONGEST)
+    wrong = [] if process.returncode in (0, -number, 128 + number) else [f"status {process.returncode}"]
+    wrong += ["other bytes"] if process.returncode == 0 and out != right else []
+    wrong += ["a traceback"] if any(word in said.decode() for word in FOREIGN) else []
+    if number == signal.SIGINT and said and b"lmart/" not in said.replace(b"-m lmart", b""):
+        return [], said  # Python's own, before it runs lmart
+    return wrong, said
 
 
 def _start_all(chance: random.Random, cache: Path, right: bytes, tally: Tally) -> None:
@@ -85,11 +91,8 @@ def _start_all(chance: random.Random, cache: Path, right: bytes, tally: Tally) -
         ended[process.pid] = chance.choice(SIGNALS)
         process.send_signal(ended[process.pid])
     for process in processes:
-        out, said = process.communicate(timeout=LONGEST)
         number = ended.get(process.pid, 0)
-        wrong = [] if process.returncode in (0, -number, 128 + number) else [f"status {process.returncode}"]
-        wrong += ["other bytes"] if process.returncode == 0 and out != right else []
-        wrong += ["a traceback"] if any(word in said.decode() for word in FOREIGN) else []
+        wrong, said = _ended(process, number, right)
         tally.add(wrong, f"with signal {number}: {said[-300:]!r}")
 
 
