@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import config, types
 from numba.extending import intrinsic
 
-from lmart.array_types import UInt8Array
+from lmart.array_types import Int64Array, UInt8Array
 
 if TYPE_CHECKING:
     from llvmlite.ir import IRBuilder, Value
@@ -51,6 +51,12 @@ if config.DISABLE_JIT:  # type: ignore[attr-defined]
         """Return a bit for each of the 64 bytes at text[index], the first lowest: set if the byte is in low..high."""
         some = text[int(index) : int(index) + 64]
         return np.uint64(np.packbits((some >= low) & (some <= high), bitorder="little").view(np.uint64)[0])
+
+    def list_running_sums(
+        values: Int64Array, first: int, last: int, running: int, listed: Int64Array
+    ) -> tuple[int, int, int]:
+        """Do nothing: the plain form, as on a processor without the instruction."""
+        return first, 1, running
 
     def clear_where_above(
         bits: UInt8Array, bits_row: int, codes: UInt8Array, codes_row: int, flip: int, code: int, mask: int
@@ -179,6 +185,79 @@ else:
             return builder.bitcast(found, ir.IntType(64))
 
         return types.uint64(text, types.uint64, types.int64, types.int64), codegen
+
+    @intrinsic
+    def list_running_sums(
+        typing_context: TypingContext,
+        values: types.Type,
+        first: types.Type,
+        last: types.Type,
+        running: types.Type,
+        listed: types.Type,
+    ) -> Any:
+        """List the running sums of values[first:last] that are not 0 from listed[1] on, by eight, as far as it is fast.
+
+        values  : int64[n], in      first, last : int64      running : int64, the sum before the first
+        listed  : int64[>= last - first + 8], out
+        Returns the first value that is left to do, the place after the last sum listed, and the sum before that value.
+        Only a processor with AVX-512 puts eight sums together in one instruction; others have all left to do.
+        """
+
+        def codegen(
+            context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]
+        ) -> Value:
+            from llvmlite import ir
+            from numba.core import cgutils
+
+            whole, lane, width = ir.IntType(64), ir.IntType(32), 8
+            _, begin, end, sum_before, _ = arguments
+            if "+avx512f" not in context.codegen().magic_tuple()[2]:  # type: ignore[attr-defined]
+                return context.make_tuple(builder, signature.return_type, [begin, whole(1), sum_before])  # type: ignore[no-untyped-call]
+            vector, lanes = ir.VectorType(whole, width), ir.VectorType(lane, width)
+            nothing, zeros = vector(ir.Undefined), vector([0] * width)
+            shape = ir.FunctionType(vector, [vector, vector, ir.VectorType(ir.IntType(1), width)])
+            compress = cgutils.get_or_insert_function(builder.module, shape, "llvm.x86.avx512.mask.compress.v8i64")  # type: ignore[no-untyped-call]
+
+            def in_each(some: Value, place: int) -> Value:
+                return builder.shuffle_vector(some, nothing, lanes([place] * width))
+
+            def eight(array: int, index: Value) -> Value:
+                view = context.make_array(signature.args[array])(context, builder, arguments[array])  # type: ignore[no-untyped-call]
+                return builder.bitcast(builder.gep(view.data, [index]), vector.as_pointer())
+
+            before = builder.block
+            start = in_each(builder.insert_element(nothing, sum_before, lane(0)), 0)
+            turn, body, done = (builder.append_basic_block() for _ in range(3))
+            builder.branch(turn)
+            builder.position_at_end(turn)
+            value, place, base = builder.phi(whole), builder.phi(whole), builder.phi(vector)
+            following = builder.add(value, whole(width))
+            builder.cbranch(builder.icmp_signed("<=", following, end), body, done)
+            builder.position_at_end(body)
+            some = builder.load(eight(0, value), align=8)
+            sums = some
+            for step in (1, 2, 4):  # each the sum of twice as many
+                lower = lanes([width + k - step if k >= step else 0 for k in range(width)])
+                sums = builder.add(sums, builder.shuffle_vector(zeros, sums, lower))
+            kept = builder.icmp_signed("!=", some, zeros)
+            together = builder.call(compress, [builder.add(base, sums), nothing, kept])
+            builder.store(together, eight(4, place), align=8)
+            count = builder.zext(builder.ctpop(builder.bitcast(kept, ir.IntType(8))), whole)
+            for phi, at_first, later in (
+                (value, begin, following),
+                (place, whole(1), builder.add(place, count)),
+                (base, start, builder.add(base, in_each(sums, width - 1))),
+            ):
+                phi.add_incoming(at_first, before)
+                phi.add_incoming(later, body)
+            builder.branch(turn)
+            builder.position_at_end(done)
+            found = [value, place, builder.extract_element(base, lane(0))]
+            return context.make_tuple(builder, signature.return_type, found)  # type: ignore[no-untyped-call]
+
+        whole = types.int64
+        found = types.UniTuple(whole, 3)  # type: ignore[no-untyped-call]
+        return found(values, whole, whole, whole, listed), codegen
 
     @intrinsic
     def clear_where_above(

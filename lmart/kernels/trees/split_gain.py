@@ -18,8 +18,11 @@ import numpy as np
 
 from lmart.array_types import BoolArray, Int8Array, Int64Array, UInt8Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel
+from lmart.kernels.numba_support.intrinsics import list_running_sums
 
 ROUNDING = 1e-13  # a split gain below this share of its terms is a rounding error
+TURN = 16  # gains that are computed in one turn of a loop, as vectors
+LISTED = 256 + TURN  # room for the left sums of a feature
 
 
 class Split(NamedTuple):
@@ -141,33 +144,50 @@ def highest_gain(left_sums: Int64Array, n: int, shift: int, total: int, search: 
 
 
 @inner_kernel
-def best_split_gain(
-    histogram: Int64Array, feature: int, total: int, search: SplitSearch, left_sums: Int64Array
-) -> float:
-    """Return the gain of a feature's best split without constraints or counts of documents, -inf without a split.
+def list_left_sums(histogram: Int64Array, feature: int, search: SplitSearch, left_sums: Int64Array) -> int:
+    """List the packed sums of the left children of a feature's splits, missing values right; return how many.
 
-    histogram : int64[n_bins], complete, in      feature : int64      total : int64, packed sum of the leaf
-    search    : SplitSearch, in      left_sums : int64[256], overwritten
+    histogram : int64[n_bins], complete, in      feature : int64      search : SplitSearch, in
+    left_sums : int64[LISTED], overwritten
 
-    The fast form of `best_split`: empty bins are passed over, since a split behind one has the gain of a split behind
-    the bin before it.
+    Empty bins are passed over, since a split behind one has the gain of a split behind the bin before it. The list is
+    filled up with its first sum to whole turns of the loop over gains, whose rest would take as long as many turns.
     """
     start = search.bin_offsets[feature]
     n_bins = search.bin_offsets[feature + 1] - start
-    n_cuts = count_cuts(n_bins, search.has_missing[feature], search.all_finite[feature])
-    if n_cuts < 1:
-        return -np.inf
-    missing = histogram[start + n_bins - 1] if search.has_missing[feature] else np.int64(0)
-    running = histogram[start]
-    left_sums[0] = running
-    n = np.uint64(1)
-    for b in range(np.uint64(start + 1), np.uint64(start + n_cuts)):
+    stop = start + count_cuts(n_bins, search.has_missing[feature], search.all_finite[feature])
+    if stop <= start:
+        return 0
+    first_sum = histogram[start]
+    left_sums[0] = first_sum
+    next_bin, found, running = list_running_sums(histogram, start + 1, stop, first_sum, left_sums)
+    n = np.uint64(found)
+    for b in range(np.uint64(next_bin), np.uint64(stop)):
         packed = histogram[b]
         running += packed
         left_sums[n] = running
         n += np.uint64(packed != 0)
-    best = highest_gain(left_sums, int(n), 0, total, search)
-    return max(best, highest_gain(left_sums, int(n), int(missing), total, search)) if missing != 0 else best
+    for k in range(np.uint64(TURN)):
+        left_sums[n + k] = first_sum
+    return int((n + np.uint64(TURN - 1)) & ~np.uint64(TURN - 1))
+
+
+@inner_kernel
+def best_split_gain(
+    histogram: Int64Array, feature: int, total: int, search: SplitSearch, left_sums: Int64Array, n: int
+) -> float:
+    """Return the gain of a feature's best split without constraints or counts of documents, -inf without a split.
+
+    histogram : int64[n_bins], complete, in      feature : int64      total : int64, packed sum of the leaf
+    search    : SplitSearch, in      left_sums, n : as `list_left_sums` made them, in
+
+    The fast form of `best_split`.
+    """
+    missing = np.int64(0)
+    if search.has_missing[feature] and n > 0:
+        missing = histogram[search.bin_offsets[feature + 1] - 1]
+    best = highest_gain(left_sums, n, 0, total, search)
+    return max(best, highest_gain(left_sums, n, int(missing), total, search)) if missing != 0 else best
 
 
 @inner_kernel

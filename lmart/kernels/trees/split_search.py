@@ -11,6 +11,7 @@ from lmart.array_types import Float64Array, Int64Array
 from lmart.kernels.numba_support.code_cache import inner_kernel, kernel, shared_kernel
 from lmart.kernels.trees.histogram import fill_most_frequent_bin
 from lmart.kernels.trees.split_gain import (
+    LISTED,
     ROUNDING,
     Split,
     SplitFields,
@@ -20,6 +21,7 @@ from lmart.kernels.trees.split_gain import (
     fields_of,
     gain_between_bounds,
     leaf_gain,
+    list_left_sums,
     sum_of_squares,
 )
 
@@ -169,14 +171,15 @@ def find_best_split(
 
     Documents are not counted. Parallel: the caller runs ranges of features side by side. Cost: O(bins).
     """
-    left_sums = np.empty(256, np.int64)
+    left_sums = np.empty(LISTED, np.int64)
     for f in range(first, last):
         split_gains[f] = -np.inf
         if not search.allowed[f]:
             continue
         start, stop = search.bin_offsets[f], search.bin_offsets[f + 1]
         fill_most_frequent_bin(histogram, start, stop, search.most_frequent_bins[f], total)
-        split_gains[f] = best_split_gain(histogram, f, total, search, left_sums)
+        n = list_left_sums(histogram, f, search, left_sums)
+        split_gains[f] = best_split_gain(histogram, f, total, search, left_sums, n)
     return fields_of(best_of_features(histogram, total, search, -np.inf, np.inf, first, last, split_gains))
 
 
@@ -204,7 +207,7 @@ def find_best_splits_of_children(
     ranges of features side by side. Cost: O(bins).
     """
     both = len(split_gains) == 2
-    left_sums = np.empty(256, np.int64)
+    left_sums = np.empty((2, LISTED), np.int64)
     for f in range(first, last):
         split_gains[:, f] = -np.inf
         if not search.allowed[f]:
@@ -213,9 +216,12 @@ def find_best_splits_of_children(
         fill_most_frequent_bin(smaller, start, stop, search.most_frequent_bins[f], smaller_total)
         for b in range(np.uint64(start), np.uint64(stop)):
             larger[b] -= smaller[b]
-        split_gains[0, f] = best_split_gain(larger, f, larger_total, search, left_sums)
+        # Both lists first: a sum that was just written takes long to load with its neighbours as a vector.
+        n_larger = list_left_sums(larger, f, search, left_sums[0])
+        n_smaller = list_left_sums(smaller, f, search, left_sums[1]) if both else 0
+        split_gains[0, f] = best_split_gain(larger, f, larger_total, search, left_sums[0], n_larger)
         if both:
-            split_gains[1, f] = best_split_gain(smaller, f, smaller_total, search, left_sums)
+            split_gains[1, f] = best_split_gain(smaller, f, smaller_total, search, left_sums[1], n_smaller)
     larger_split = best_of_features(larger, larger_total, search, -np.inf, np.inf, first, last, split_gains[0])
     if not both:
         return fields_of(larger_split), fields_of(larger_split)
