@@ -123,12 +123,13 @@ def test_weights_of_any_size_train_alike() -> None:
 def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
     threads: int, shared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmart.training.grower import tree
+    from lmart.training.grower import expander, tree
 
     data = random_dataset(11, n_queries=80)
     chosen = replace(SMALL, leaves=20, min_docs=3)
     expected = fit(data, chosen)
     monkeypatch.setattr(tree, "SHARED", shared)
+    monkeypatch.setattr(expander, "SHARED", shared)
     with WorkerPool(threads) as pool:
         found = train(data, [], chosen, pool)
     assert model_to_json(found.ensemble) == model_to_json(expected.ensemble)

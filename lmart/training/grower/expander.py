@@ -17,12 +17,12 @@ from lmart.training.grower.best_first import Growth
 from lmart.training.grower.leaves import LocalLeaves
 from lmart.training.grower.split_finder import FoundSplit, SplitFinder
 from lmart.training.grower.tree import (
+    SHARED,
     GrownTree,
     GrowParams,
     Leaf,
     divide,
     hand_on_histogram,
-    is_shared,
     split_leaf,
 )
 
@@ -126,6 +126,8 @@ class LocalExpander(Expander):
         super().__init__(params)
         self._changed = threading.Condition()  # guards all that workers share: the growth, histograms, places of leaves
         self._failed = False
+        # More than a worker's share of all documents keeps the others waiting.
+        self._most_alone = max(SHARED, leaves.n_documents(0) // params.pool.threads)
 
     def choose(self, found: Sequence[FoundSplit]) -> None:
         """Give leaves their best splits that leave enough documents on each side, or None."""
@@ -145,7 +147,7 @@ class LocalExpander(Expander):
             pool.run(self._expand_small, [()] * n_workers)
 
     def _is_large(self, leaf: Leaf) -> bool:
-        return self._params.pool.threads > 1 and is_shared(self._leaves.n_documents(leaf.number))
+        return self._leaves.n_documents(leaf.number) > self._most_alone
 
     def _is_small(self, leaf: Leaf) -> bool:
         return not self._is_large(leaf)

@@ -277,11 +277,6 @@ def hand_on_histogram(source: LeafSource, leaf: Leaf, buffer: Int64Array) -> tup
     return larger, smaller
 
 
-def is_shared(n_documents: int) -> bool:
-    """Return whether all workers process a leaf of this size together."""
-    return n_documents >= SHARED
-
-
 def run_by_size(
     function: Callable[[*Arguments, WorkerPool], None],
     calls: Sequence[tuple[*Arguments]],
@@ -295,7 +290,7 @@ def run_by_size(
     """
     side_by_side = []
     for n, call in sorted(zip(n_documents, calls, strict=True), key=itemgetter(0), reverse=True):
-        if len(calls) == 1 or is_shared(n):
+        if len(calls) == 1 or n >= SHARED:
             function(*call, pool)
         else:
             side_by_side.append((*call, ONE_THREAD))

@@ -140,6 +140,7 @@ def test_threads_leave_no_trace(form: str, monkeypatch: pytest.MonkeyPatch) -> N
     expected = fit(form)[0]
     for shared in (1, 400, 100_000):
         monkeypatch.setattr(tree, "SHARED", shared)
+        monkeypatch.setattr(expander, "SHARED", shared)
         assert fit(form, threads=3)[0] == expected
 
 
