@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from importlib import import_module
@@ -76,6 +76,12 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def either(names: Sequence[str], word: str = "or") -> str:
     """Return alternatives as text, such as `tsv, trec or jsonl`, or with another word before the last."""
     return f" {word} ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
+
+
+def listed(names: Sequence[str], most: int = 8, form: Callable[[str], str] = quote) -> str:
+    """Return names as text, of many the first ones and how many more there are, such as `'a', 'b' and 3 more`."""
+    shown = ", ".join(map(form, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def first_repeated(values: Iterable[T]) -> T | None:

@@ -14,7 +14,7 @@ from lmart.cli.eval_request import EvalInputs, GivenSystem
 from lmart.cli.terminal.console import Console
 from lmart.data.dataset import DataSize, RankingDataset, TableColumns
 from lmart.data.named_documents import JudgedDocuments, Run, document_names, judgments_of
-from lmart.errors import DataError, counted, input_name, quote
+from lmart.errors import DataError, counted, input_name, listed, quote
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.metadata_files import Weights, read_weights
 from lmart.formats.models.model_files import read_model
@@ -212,8 +212,8 @@ def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str
         job.console.notice(f"{input_name(path)}: {counted(others, 'query', 'queries')} not in {input_name(source)}")
     if without := [query_id for query_id in query_ids if query_id not in group_of_query]:
         some = counted(len(without), "query", "queries")
-        first = f"{quote(without[0])}{', ...' if without[1:] else ''}"
-        job.console.notice(f"{input_name(path)}: {some} of {input_name(source)} without a group, {NO_GROUP}: {first}")
+        what = f"{some} of {input_name(source)} without a group, {NO_GROUP}: {listed(without, 1)}"
+        job.console.notice(f"{input_name(path)}: {what}")
     return grouped_queries(group_of_query, query_ids)
 
 

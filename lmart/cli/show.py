@@ -12,7 +12,7 @@ from lmart.cli.options.declare import group
 from lmart.cli.options.shared import Running, data_options, running_options
 from lmart.cli.show_request import ShownModel, ShowOptions
 from lmart.cli.terminal.console import Console
-from lmart.errors import DataError, counted, quote, visible
+from lmart.errors import DataError, counted, listed, quote, visible
 from lmart.formats.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -175,9 +175,7 @@ def _other_json(content: bytes) -> str | None:
         return "a JSON list" if isinstance(document, list) else None
     if "format" in document:
         return None  # which the reader of models tells more of
-    keys = ", ".join(quote(key) for key in list(document)[:KEYS_NAMED])
-    more = ", ..." if len(document) > KEYS_NAMED else ""
-    return f"JSON with {f'the keys {keys}{more}' if document else 'no key'}"
+    return f"JSON with {f'the keys {listed(list(document), KEYS_NAMED)}' if document else 'no key'}"
 
 
 def _show_report(report: RunReport, file: str, options: ShowOptions) -> None:

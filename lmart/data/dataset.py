@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lmart.array_types import Float64Array, Int32Array, Int64Array
-from lmart.errors import DataError, quote
+from lmart.errors import DataError, listed, quote
 
 PIECE_ROWS, PIECE_CELLS = 1 << 16, 1 << 21  # at most, of rows that are converted at a time
 
@@ -284,7 +284,7 @@ def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
         np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.diff(d.query_offsets) for d in sets]))]),
         [query_id for dataset in sets for query_id in dataset.query_ids],
         None if first.feature_names is None else tuple(ascending),
-        source=first.source if not rest else f"{first.source} and {len(rest)} more",
+        source=listed([dataset.source for dataset in sets], 1, str),
     )
     return replace(joined, texts={column: tuple(listed) for column, listed in texts.items()})
 

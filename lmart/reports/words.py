@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lmart.decimals import shortest
-from lmart.errors import counted, input_name, visible
+from lmart.errors import counted, input_name, listed, visible
 from lmart.formats.registry import OWN
 from lmart.reports.data_drift import Drift
 from lmart.reports.data_summary import DataSummary
@@ -49,10 +49,11 @@ def model_facts(summary: ModelSummary, path: str, explained: Explained | None = 
     unused = summary.unused
     found.append(("features", f"{model.n_features - len(unused):,} of {model.n_features:,} are split on"))
     if unused:
-        found.append(("no split on", _listed(unused)))
+        found.append(("no split on", listed(unused, LISTED, visible)))
     if model.categories:
         counts = [(each.column, counted(len(each.values), "value")) for each in model.categories]
-        found.append(("categories", _listed([f"{model.feature_name(column)} ({values})" for column, values in counts])))
+        names = [f"{model.feature_name(column)} ({values})" for column, values in counts]
+        found.append(("categories", listed(names, LISTED, visible)))
     absent = "0" if model.absent == "zero" else "missing"
     base = "" if model.base_score == 0 else f"start at {shortest(float(model.base_score))}; "
     sums = "; summed in single precision" if model.sums == "float32" else ""
@@ -95,11 +96,6 @@ def _setting(value: object) -> str:
 def span(low: int, high: int) -> str:
     """Return numbers from a smallest to a largest one, in words."""
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _listed(names: Sequence[str], most: int = 10) -> str:
-    more = f", and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(visible, names[:most])) + more
 
 
 def run_facts(report: RunReport, path: str, name: Callable[[str], str] = input_name) -> list[tuple[str, str]]:
@@ -226,5 +222,4 @@ def distance_text(drift: Drift) -> str:
 
 def features_text(names: Sequence[str]) -> str:
     """Return a list of features in words, cut when it is long."""
-    more = f", and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return f"feature{'s' * (len(names) > 1)} {', '.join(map(visible, names[:LISTED]))}{more}"
+    return f"feature{'s' * (len(names) > 1)} {listed(names, LISTED, visible)}"

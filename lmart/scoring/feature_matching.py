@@ -10,7 +10,7 @@ import numpy as np
 from lmart.array_types import Int32Array, Int64Array
 from lmart.data.dataset import TableColumns
 from lmart.data.feature_names import is_index
-from lmart.errors import DataError, counted, input_name, quote
+from lmart.errors import DataError, counted, input_name, listed, quote
 from lmart.scoring.ensemble import Ensemble
 
 NAMED = 3  # unknown features named in a message
@@ -78,7 +78,7 @@ class FeatureMatcher:
         """Describe how many columns the model has no feature for, and name a few."""
         n = len(self.unknown)
         features = ("feature" if len(self._map) == 1 else "features") + (" is" if n == 1 else " are")
-        return f"{n} of {len(self._map)} {features} not in the model: {_listed(self.unknown)}"
+        return f"{n} of {len(self._map)} {features} not in the model: {listed(self.unknown, NAMED)}"
 
     def missing(self) -> dict[str, list[str]]:
         """Return, for each table that lacks columns for features of the model, the names of those features.
@@ -217,7 +217,7 @@ def describe_missing(names: Sequence[str], total: int, whose: str, absent: str |
     n = len(names)
     counts = "" if absent is None else f"; counted as {'0' if absent == 'zero' else 'missing'}"
     verb = "has" if n == 1 else "have"
-    return f"{n} of {total} feature{'s' * (total != 1)} of {whose} {verb} no column: {_listed(names)}{counts}"
+    return f"{n} of {total} feature{'s' * (total != 1)} of {whose} {verb} no column: {listed(names, NAMED)}{counts}"
 
 
 def missing_columns(dataset: TableColumns) -> dict[str, str]:
@@ -259,10 +259,6 @@ def _moved(from_zero: Int64Array, from_one: Int64Array) -> bool:
     """Return whether ascending indices are the same but that one side starts at 0, as far as both go."""
     both = min(len(from_zero), len(from_one))
     return np.array_equal(from_zero[:both] + 1, from_one[:both])
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(quote, names[:NAMED])) + (", ..." if len(names) > NAMED else "")
 
 
 def match_dataset(ensemble: Ensemble, dataset: TableColumns) -> FeatureMatcher:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError, counted, input_name, quote
+from lmart.errors import DataError, counted, input_name, listed, quote
 from lmart.measures.results import scaled_weights
 
 LISTED = 3  # queries that a refusal names
@@ -92,12 +92,12 @@ def named_folds(names: Sequence[str], source: str) -> Folds:
     source : what says so, as messages call it
     DataError when all queries are in the same fold.
     """
-    listed = sorted(set(names), key=_natural)
-    if len(listed) < 2:
-        what = f"all queries of the data are in fold {quote(listed[0])}" if listed else "there is no query"
+    ordered = sorted(set(names), key=_natural)
+    if len(ordered) < 2:
+        what = f"all queries of the data are in fold {quote(ordered[0])}" if ordered else "there is no query"
         raise DataError(f"{what}; cross-validation needs at least two folds", source)
-    number = {name: fold for fold, name in enumerate(listed)}
-    return Folds(np.array([number[name] for name in names], np.int64), tuple(listed))
+    number = {name: fold for fold, name in enumerate(ordered)}
+    return Folds(np.array([number[name] for name in names], np.int64), tuple(ordered))
 
 
 def dealt_groups(values: Sequence[str], n_folds: int, seed: int, source: str) -> Folds:
@@ -133,9 +133,8 @@ def values_of_queries(dataset: RankingDataset, values: Mapping[str, str], what: 
         ids = f"it has {quote(next(iter(values), ''))}, {source} has {quote(without[0])}"
         raise DataError(f"no query of the data has a {what}: {ids}; do both name the queries alike?", path)
     if without:
-        listed = ", ".join(map(quote, without[:LISTED])) + (", ..." if without[LISTED:] else "")
-        queries = counted(len(without), "query", "queries")
-        raise DataError(f"{queries} of {source} without a {what}: {listed}; give each query a line", path)
+        which = f"{counted(len(without), 'query', 'queries')} of {source} without a {what}: {listed(without, LISTED)}"
+        raise DataError(f"{which}; give each query a line", path)
     return [values[query_id] for query_id in dataset.query_ids]
 
 

@@ -263,7 +263,7 @@ def test_standard_input_and_compressed_files(folder: Path, tmp_path: Path) -> No
         (b"", "the file is empty"),
         (b"hello\nworld\n", "it starts with 'hello'"),
         (b"\x00\x01\x02", "it is no text"),
-        (b'{"a": 1, "b": [], "c": 2, "d": 3}', "but JSON with the keys 'a', 'b', 'c', ..."),
+        (b'{"a": 1, "b": [], "c": 2, "d": 3}', "but JSON with the keys 'a', 'b', 'c' and 1 more"),
         (b"{}", "but JSON with no key"),
         (b"[1, 2]", "but a JSON list"),
         (b'{"settings": {"trees": 3', "this report of a run is no whole JSON"),

@@ -232,7 +232,7 @@ def test_unknown_features_are_counted_and_narrow_data_is_fine() -> None:
     assert matcher.column_map([7]).tolist() == [1]
     assert matcher.column_map([7, 2, 9, 5, 6, 8]).tolist() == [1, -1, 2, -1, -1, -1]
     assert matcher.unknown == ["2", "5", "6", "8"]
-    assert matcher.describe_unknown() == "4 of 6 features are not in the model: '2', '5', '6', ..."
+    assert matcher.describe_unknown() == "4 of 6 features are not in the model: '2', '5', '6' and 1 more"
     with pytest.raises(DataError, match=r"^d: 4 of 6 features are not in the model"):
         matcher.refuse("d", strict=True)
 

@@ -54,7 +54,7 @@ def test_queries_without_a_fold_are_named() -> None:
     assert values_of_queries(data, names, "fold", "f.tsv") == ["a"] * 6
     for missing in ids[:4]:
         del names[missing]
-    with pytest.raises(DataError, match=r"4 queries of data without a fold: .*, \.\.\.; give each query a line"):
+    with pytest.raises(DataError, match=r"4 queries of data without a fold: .* and 1 more; give each query a line"):
         values_of_queries(data, names, "fold", "f.tsv")
     with pytest.raises(DataError, match="no query of the data has a fold: it has 'other'"):
         values_of_queries(data, {"other": "a"}, "fold", "f.tsv")

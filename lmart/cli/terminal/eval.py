@@ -14,7 +14,7 @@ import click
 
 from lmart.array_types import Float64Array
 from lmart.cli.terminal.layout import CUT, GAP, LEVELS, Sheet, Table, facts, paragraph, shortened, standard_output
-from lmart.errors import counted, input_name, visible
+from lmart.errors import counted, input_name, listed, visible
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES, Conventions, level_text
 from lmart.measures.results import best_places, logarithms_note
@@ -130,8 +130,7 @@ def _coverage(system: SystemEvaluation, n_queries: int) -> str:
 
 def _shown_files(paths: Sequence[str]) -> str:
     """Return the names of files, of many the first ones and how many more there are."""
-    named = ", ".join(map(_shown_file, paths[:FILES_NAMED]))
-    return named if len(paths) <= FILES_NAMED else f"{named} and {len(paths) - FILES_NAMED} more"
+    return listed(paths, FILES_NAMED, _shown_file)
 
 
 def _shown_file(path: str) -> str:

@@ -14,7 +14,7 @@ from lmart.cli.terminal.layout import GAP, SHORTEST_NAME, Sheet, Table, facts, s
 from lmart.data.categories import Categories, unwritten
 from lmart.data.dataset import SparseRows, join_rows, take_rows
 from lmart.decimals import shortest
-from lmart.errors import DataError, quote, visible
+from lmart.errors import DataError, listed, quote, visible
 from lmart.formats.documents.blocks import RowReader
 from lmart.reports.html_parts import shown
 from lmart.scoring.ensemble import Ensemble
@@ -149,10 +149,9 @@ def _find(query: _Query, name: str, query_id: str, source: str) -> int:
     if name.isascii() and name.isdigit() and len(name) < 18 and 1 <= int(name) <= n:
         return int(name) - 1
     ids = [document_id for document_id in query.document_ids if document_id]
-    listed = ", ".join(map(quote, ids[:NAMED])) + (", ..." if len(ids) > NAMED else "")
     raise DataError(
         f"query {quote(query_id)} holds no document {quote(name)}; name one by its "
-        + (f"id ({listed}) or " if ids else "")
+        + (f"id ({listed(ids, NAMED)}) or " if ids else "")
         + f"number in the query, 1 to {n}",
         source,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lmart.data.feature_names import DOCUMENT_NAMES, USUAL, has_control, is_index
 from lmart.decimals import is_decimal
-from lmart.errors import DataError, OutputError, first_repeated, quote
+from lmart.errors import DataError, OutputError, first_repeated, listed, quote
 from lmart.foreign_names import perhaps
 from lmart.formats.read_options import ReadOptions
 
@@ -69,12 +69,6 @@ def refuse_usual(features: Sequence[str], path: str) -> None:
 def list_of_columns(names: Iterable[str]) -> str:
     """Return names as --ignore-columns takes them."""
     return ",".join('"' + name.replace('"', '""') + '"' if set(name) & set(',"') else name for name in names)
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names for a message, in quotes, at most `most` of them."""
-    shown = ", ".join(quote(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def check_names(

@@ -13,8 +13,8 @@ from lmart.array_types import Int64Array
 from lmart.data.categories import CategoryTexts
 from lmart.data.feature_names import DOCUMENT_NAMES, LABEL_NAMES, QUERY_NAMES, are_indices, is_index
 from lmart.decimals import is_decimal
-from lmart.errors import DataError, input_name, quote
-from lmart.formats.documents.column_names import check_names, data_fault, listed, name_documents, no_such_column
+from lmart.errors import DataError, input_name, listed, quote
+from lmart.formats.documents.column_names import check_names, data_fault, name_documents, no_such_column
 from lmart.formats.documents.feature_table import FeatureTable, ascending
 from lmart.formats.read_options import ReadOptions
 from lmart.kernels.text.delimited import DOCUMENT, FEATURE, IGNORED, LABEL, QUERY

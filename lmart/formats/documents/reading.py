@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from lmart.data.dataset import RankingDataset
-from lmart.errors import DataError, input_name, quote
+from lmart.errors import DataError, input_name, listed, quote
 from lmart.formats.detection import data_format, read_head, refuse_foreign
 from lmart.formats.documents.blocks import CellBuffer, RowBlock, RowReader, RowSource, SeenQueries, WrappedReader
 from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
@@ -96,7 +96,7 @@ def refuse_or_tell_empty(empty: Sequence[str], n_inputs: int, options: ReadOptio
 
 def source_name(paths: Sequence[str]) -> str:
     """Return what to call the inputs in messages."""
-    return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return listed(paths, 1, str)
 
 
 def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
