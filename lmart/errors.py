@@ -69,8 +69,9 @@ def visible(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number and what it counts, such as `1 tree`, `1,200 trees` or `2 queries`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    """Return a number and what it counts, such as `1 tree`, `1,200 trees` or `2 queries`; plural: as of a leaf."""
+    usual = noun[:-1] + "ies" if noun.endswith(("ry", "ty")) else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural or usual}"
 
 
 def either(names: Sequence[str], word: str = "or") -> str:

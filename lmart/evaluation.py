@@ -419,7 +419,7 @@ class Evaluation(Mapping[str, Any]):
             [text(cell) if (i, j) not in best else f"<b>{text(cell)}</b>" for j, cell in enumerate(row)]
             for i, row in enumerate(rows)
         ]
-        queries = counted(self.result.systems[0].report.n_queries, "query", "queries")
+        queries = counted(self.result.systems[0].report.n_queries, "query")
         return _html_table(header, cells, f"Means over {queries}")
 
     def __repr__(self) -> str:

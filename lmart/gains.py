@@ -67,9 +67,7 @@ class Gain:
     def of_table(cls, table: Sequence[float]) -> Gain:
         """Return the gain with these entries, by label from 0 up; SettingsError when they are no gains."""
         if len(table) < 2:
-            raise SettingsError(
-                f"the gain table has {counted(len(table), 'entry', 'entries')}; give one for each label from 0 up"
-            )
+            raise SettingsError(f"the gain table has {counted(len(table), 'entry')}; give one for each label from 0 up")
         for gain in table:
             if not 0 <= gain < math.inf:
                 entry = quote(f"{gain:.15g}")

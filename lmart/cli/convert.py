@@ -302,7 +302,7 @@ def _convert_data(
     console.done(f"wrote {counted(console.rows_read, 'row')}", dst)
     if draw is not None:
         for path, n_queries in zip(splitting.outputs(dst), draw.n_queries, strict=True):
-            console.notice(f"{path}: {counted(n_queries, 'query', 'queries')}")
+            console.notice(f"{path}: {counted(n_queries, 'query')}")
     if target.name == "qrels" and given_on_command_line("absent"):
         console.notice("--absent changes nothing: qrels have no place for features")
     if target.name == "letor" and given_on_command_line("absent"):

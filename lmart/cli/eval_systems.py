@@ -209,9 +209,9 @@ def find_groups(job: EvalJob, query_ids: Sequence[str], source: str) -> dict[str
         ids = f"it has {quote(next(iter(group_of_query)))}, {input_name(source)} has {quote(query_ids[0])}"
         raise DataError(f"no query of the data has a group: {ids}; do both name the queries alike?", path)
     if others := len(group_of_query) - len(grouped):
-        job.console.notice(f"{input_name(path)}: {counted(others, 'query', 'queries')} not in {input_name(source)}")
+        job.console.notice(f"{input_name(path)}: {counted(others, 'query')} not in {input_name(source)}")
     if without := [query_id for query_id in query_ids if query_id not in group_of_query]:
-        some = counted(len(without), "query", "queries")
+        some = counted(len(without), "query")
         what = f"{some} of {input_name(source)} without a group, {NO_GROUP}: {listed(without, 1)}"
         job.console.notice(f"{input_name(path)}: {what}")
     return grouped_queries(group_of_query, query_ids)
@@ -335,7 +335,7 @@ def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJo
     if aligned.n_unknown:
         judged = set(judgments.query_ids)
         first = next(query_id for query_id in run.query_ids if query_id not in judged)
-        queries = counted(aligned.n_unknown, "query", "queries")
+        queries = counted(aligned.n_unknown, "query")
         others = "" if aligned.n_unknown == 1 else ", ..."
         job.console.notice(
             f"{called}: {queries} of the run not judged in {source} and left out: {quote(first)}{others}"
@@ -343,7 +343,7 @@ def _tell(aligned: AlignedRun, run: Run, judgments: JudgedDocuments, job: EvalJo
     if aligned.n_missing:
         ranked = set(run.query_ids)
         first = next(query_id for query_id in judgments.query_ids if query_id not in ranked)
-        queries = counted(aligned.n_missing, "judged query", "judged queries")
+        queries = counted(aligned.n_missing, "judged query")
         skipped = job.measures[0].conventions.missing == "skip"
         how = "left out of its means" if skipped else "counted as if nothing were found"
         others = "" if aligned.n_missing == 1 else ", ..."

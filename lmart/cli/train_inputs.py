@@ -142,7 +142,7 @@ def read_folds(
 def _tell_others(of_query: Mapping[str, str], train_set: RankingDataset, path: str, console: Console) -> None:
     """Say how many queries of a file of folds are not in the data."""
     if others := len(of_query.keys() - set(train_set.query_ids)):
-        queries = counted(others, "query", "queries")
+        queries = counted(others, "query")
         console.notice(f"{input_name(path)}: {queries} not in {input_name(train_set.source)}")
 
 

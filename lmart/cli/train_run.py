@@ -100,7 +100,7 @@ def train_on_workers(job: TrainJob, cluster: ClusterOptions) -> FittedModel:
                 raise
             job = replace(job, record=RunRecord())
             del console.warnings[warnings:]  # which the next attempt gives again
-            console.warning(f"{fault.what}; starting again without it ({counted(retries, 'retry', 'retries')} left)")
+            console.warning(f"{fault.what}; starting again without it ({counted(retries, 'retry')} left)")
             left_out.append(fault.silent)
             retries, warnings = retries - 1, warnings + 1
 

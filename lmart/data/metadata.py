@@ -95,7 +95,7 @@ def weights_of(weights: object, query_offsets: Int64Array, input_rows: Int64Arra
     numbers = as_floats(cells_of(weights, "weights"), "weights")
     n_queries, n = len(query_offsets) - 1, int(query_offsets[-1])
     if len(numbers) not in (n_queries, n):
-        has = f"{counted(n_queries, 'query', 'queries')} and {counted(n, 'row')}"
+        has = f"{counted(n_queries, 'query')} and {counted(n, 'row')}"
         raise ArrayError(f"there are {len(numbers)} weights, but X has {has}; give one a query or one a row")
     bad = ~((numbers >= 0.0) & (numbers <= LARGEST_WEIGHT))
     if bad.any():
@@ -143,5 +143,5 @@ def labels_of(y: object, n: int) -> Float64Array:
 
 def _check_count(what: str, count: int, n: int) -> None:
     if count != n:
-        entries = counted(count, "entry", "entries")
+        entries = counted(count, "entry")
         raise ArrayError(f"{what} has {entries}, but X has {counted(n, 'row')}; give one for each row")

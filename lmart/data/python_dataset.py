@@ -139,7 +139,7 @@ class Dataset:
             self._positions = positions_of(positions, n, judged.input_rows)
 
     def __repr__(self) -> str:
-        queries = counted(self.n_queries, "query", "queries")
+        queries = counted(self.n_queries, "query")
         size = f"{counted(self.n_documents, 'document')} of {queries}, {counted(self.n_features, 'feature')}"
         metadata = {"weights": self._weights, "init_scores": self._init_scores, "positions": self._positions}
         return (

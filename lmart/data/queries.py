@@ -31,7 +31,7 @@ def offsets_of_ids(qid: object, n: int, how_to_sort: str = _SORT) -> tuple[Int64
     ids = cells_of(qid, "qid")
     if len(ids) != n:
         rows = counted(n, "row")
-        raise ArrayError(f"qid has {counted(len(ids), 'entry', 'entries')}, but X has {rows}; give one for each row")
+        raise ArrayError(f"qid has {counted(len(ids), 'entry')}, but X has {rows}; give one for each row")
     changes = _changes(ids)
     starts = np.concatenate([[0], changes]).astype(np.int64) if n else np.zeros(0, np.int64)
     first_rows: dict[Hashable, int] = {}

@@ -48,8 +48,8 @@ def _of_queries(given: object, what: str, argument: str, judged: RankingDataset)
     cells = cells_of(given, argument)
     n, n_queries = judged.n_documents, judged.n_queries
     if len(cells) not in (n, n_queries):
-        has = f"{counted(n_queries, 'query', 'queries')} and {counted(n, 'row')}"
-        entries = counted(len(cells), "entry", "entries")
+        has = f"{counted(n_queries, 'query')} and {counted(n, 'row')}"
+        entries = counted(len(cells), "entry")
         raise ArrayError(f"{argument} has {entries}, but X has {has}; give one for each of either")
     if len(cells) == n_queries:
         return list(map(str, cells.tolist()))

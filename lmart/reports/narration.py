@@ -28,7 +28,7 @@ def describe(dataset: DataSize, share: float) -> str:
     """Return how large the training set is, and which `share` of its rows each tree is grown from."""
     documents, features = counted(dataset.n_documents, "document"), counted(dataset.n_features, "feature")
     sampled = f"; each tree is grown from {share:.0%} of the documents (--sample)" if share < 1 else ""
-    return f"read {documents} of {counted(dataset.n_queries, 'query', 'queries')} with {features}{sampled}"
+    return f"read {documents} of {counted(dataset.n_queries, 'query')} with {features}{sampled}"
 
 
 def automatic_choices(requested: TrainSettings, settings: ResolvedSettings) -> Iterator[str]:
@@ -38,7 +38,7 @@ def automatic_choices(requested: TrainSettings, settings: ResolvedSettings) -> I
         return
     described = [_describe_ranker(ranker) for ranker in settings.rankers]
     linear = f"; a linear ranker of weight {settings.linear:g}" if settings.linear else ""
-    why = f"auto: {counted(settings.facts.n_queries, 'query', 'queries')}, {counted(settings.trees, 'tree')}"
+    why = f"auto: {counted(settings.facts.n_queries, 'query')}, {counted(settings.trees, 'tree')}"
     is_default = requested.rankers is None and requested.objective is None
     instead = f"; --rankers 1 trains {PLAIN.objective} alone"
     if len(described) == 1:

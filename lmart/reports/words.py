@@ -194,7 +194,7 @@ def data_facts(summary: DataSummary, path: str) -> Iterator[tuple[str, str]]:
     elif summary.label_range is not None:
         yield "labels", f"many, from {' to '.join(map(shortest, summary.label_range))}"
     if summary.labels is not None and summary.query_ids is not None:
-        yield "no order", f"{counted(summary.one_label, 'query', 'queries')} with one label in all documents"
+        yield "no order", f"{counted(summary.one_label, 'query')} with one label in all documents"
         yield "ndcg@10", f"{summary.data_order:.6f} as the documents stand in the file"
     features = summary.features
     yield "features", f"{len(features):,}"

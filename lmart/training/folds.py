@@ -50,7 +50,7 @@ def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Floa
     """
     n = dataset.n_queries
     if n_folds > n:
-        queries = counted(n, "query", "queries")
+        queries = counted(n, "query")
         raise DataError(f"has {queries}, too few for {n_folds:,} folds; use fewer --folds or more data", dataset.source)
     folds = np.empty(n, np.int64)
     folds[_dealing_order(dataset, seed, weights)] = np.arange(n) % n_folds
@@ -66,7 +66,7 @@ def held_out_queries(
     """
     n = dataset.n_queries
     if n < 2:
-        what = f"has {counted(n, 'query', 'queries')}, of which no share can be held out for validation"
+        what = f"has {counted(n, 'query')}, of which no share can be held out for validation"
         raise DataError(f"{what}; give more queries, each with an id of its own", dataset.source)
     n_held_out = min(max(1, round(share * n)), n - 1)
     places = (2 * np.arange(n_held_out) + 1) * n // (2 * n_held_out)
@@ -133,7 +133,7 @@ def values_of_queries(dataset: RankingDataset, values: Mapping[str, str], what: 
         ids = f"it has {quote(next(iter(values), ''))}, {source} has {quote(without[0])}"
         raise DataError(f"no query of the data has a {what}: {ids}; do both name the queries alike?", path)
     if without:
-        which = f"{counted(len(without), 'query', 'queries')} of {source} without a {what}: {listed(without, LISTED)}"
+        which = f"{counted(len(without), 'query')} of {source} without a {what}: {listed(without, LISTED)}"
         raise DataError(f"{which}; give each query a line", path)
     return [values[query_id] for query_id in dataset.query_ids]
 

@@ -47,7 +47,7 @@ def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iter
         largest = settings.recorded.largest_label
         if settings.objective_uses_label_scale and largest is not None and single < queries:
             hint += f", or give a smaller one than max={largest}: with it all stopping probabilities may round to 0"
-        of_all = counted(queries, "query", "queries")
+        of_all = counted(queries, "query")
         yield Remark(f"nothing to learn: none of {of_all} has a {pair}; {hint}; {nothing}", True)
     elif not run.can_learn and weighted:
         yield Remark(f"nothing to learn: no query with a weight above 0 has a {pair}; {nothing}", True)
@@ -55,7 +55,7 @@ def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iter
         have = "has" if without_pair == 1 else "have"
         why = f" ({single:,} with a single document)" if single else ""
         # No warning: hardly any data is without such queries.
-        yield Remark(f"{without_pair:,} of {counted(queries, 'query', 'queries')} {have} no {pair}{why}")
+        yield Remark(f"{without_pair:,} of {counted(queries, 'query')} {have} no {pair}{why}")
 
 
 def after_training(

@@ -124,7 +124,7 @@ def _coverage(system: SystemEvaluation, n_queries: int) -> str:
     if counts["unjudged"]:
         documents += f", {counts['unjudged']:,} of them unjudged"
     if counts["missing_queries"]:
-        documents += f"; {n_queries - counts['missing_queries']:,} of {counted(n_queries, 'query', 'queries')}"
+        documents += f"; {n_queries - counts['missing_queries']:,} of {counted(n_queries, 'query')}"
     return f" ({documents})"
 
 
@@ -183,7 +183,7 @@ def _group_lines(result: EvaluationResult, sheet: Sheet) -> list[str]:
     for group in result.groups:
         report = group.reports[0]
         of_empty = f", {report.n_empty_queries} of them empty" if report.n_empty_queries else ""
-        queries = counted(report.n_queries, "query", "queries")
+        queries = counted(report.n_queries, "query")
         lines += ["", sheet.bold(f"group {visible(group.name)} ({queries}{of_empty})")]
         values = [[report.values[name] for report in group.reports] for name in result.measures]
         for table in system_tables(names, result.measures, values, sheet.width):

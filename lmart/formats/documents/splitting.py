@@ -77,7 +77,7 @@ class SplitWriter:
     def finish(self) -> None:
         """End all parts; DataError when one has no query."""
         if not all(self.n_rows):
-            queries = counted(sum(self._draw.n_queries), "query", "queries")
+            queries = counted(sum(self._draw.n_queries), "query")
             what = f"has {queries}, of which part {self.n_rows.index(0) + 1} of --split got none"
             raise DataError(f"{what}; give more data, or larger shares", self._source)
         for writer in self._writers:

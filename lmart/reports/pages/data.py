@@ -97,7 +97,7 @@ def render_data_page(page: DataPage) -> str:
 def _verdict(page: DataPage, names: Sequence[str]) -> Iterator[str]:
     """Yield sentences that say what matters most."""
     first = page.summaries[0]
-    queries = "" if first.query_ids is None else f" of {counted(len(first.query_sizes), 'query', 'queries')}"
+    queries = "" if first.query_ids is None else f" of {counted(len(first.query_sizes), 'query')}"
     yield f"{names[0]} holds {counted(first.documents, 'document')}{queries}."
     best = max(first.features, key=lambda feature: feature.best_ndcg, default=None)
     if best is not None and first.data_order is not None:

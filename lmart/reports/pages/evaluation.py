@@ -58,7 +58,7 @@ def _facts(content: PageContent) -> str:
     files = distinct_names([system["path"] for system in evaluation["systems"]])
     for system, file in zip(evaluation["systems"], files, strict=True):
         entries.append((system["kind"], file if system["name"] == file else f"{system['name']} ({file})"))
-    size = f"{counted(evaluation['queries'], 'query', 'queries')}, {counted(evaluation['documents'], 'document')}"
+    size = f"{counted(evaluation['queries'], 'query')}, {counted(evaluation['documents'], 'document')}"
     empty = evaluation["empty_queries"]
     entries.append(("size", f"{size}; {empty:,} of the queries without a relevant document"))
     return facts(entries)

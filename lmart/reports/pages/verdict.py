@@ -46,7 +46,7 @@ def verdict(evaluation: Mapping[str, Any]) -> Iterator[str]:
     is_highest = len(systems) > 1 and len(best_places(means)) == 1
     reached = f"{systems[best]['name']} {'has the highest' if is_highest else 'has a'} mean {measure}, "
     reached += f"{means[best]:.4f}{_between(summary['interval'], '.4f', evaluation)}"
-    yield f"{reached}, over {counted(summary['count'], 'query', 'queries')}."
+    yield f"{reached}, over {counted(summary['count'], 'query')}."
     compared = [comparison for comparison in evaluation.get("comparisons", ()) if comparison["measure"] == measure]
     if len(compared) > MOST_SENTENCES:
         n = sum(is_beyond_chance(comparison, evaluation) for comparison in compared)
