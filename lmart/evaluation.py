@@ -105,7 +105,7 @@ def evaluate(
 
     y            : label of each document, a number from 0 up, nan where it is not judged; or a `lmart.Dataset`, which
                    has its own `qid`, weights and document ids
-    scores       : score of each document, higher ranks first; or beside a Dataset a `lmart.Model` that scores it; or
+    scores       : score of each document, higher ranks first; or, if y is a Dataset, a `lmart.Model` that scores it; or
                    several systems by name, as a mapping of such columns and models, or a DataFrame
     qid          : id of the query of each document; documents of a query are adjacent
     metric       : measures in a list or with commas, as `lmart eval --metric` takes them; lmart-measures(7) has all;

@@ -146,7 +146,7 @@ class Model:
         format : of the file, such as 'lmart', 'lightgbm', 'xgboost' or 'onnx', as `lmart convert --to` takes them;
                  None: that which the name says (.ubj, .onnx, .c), else lmart's own
 
-        A UserWarning tells what a format of another tool cannot hold; ModelError when it cannot hold the model,
+        A UserWarning says what a format of another tool cannot represent; ModelError when it cannot hold the model,
         OutputError when the file cannot be written, ValueError when there is no such format.
 
         >>> import lmart, os, tempfile
@@ -305,7 +305,7 @@ class Model:
         """Return measures of the ranking of judged documents, as `lmart eval` and `lmart.evaluate` do.
 
         X       : features, or a `lmart.Dataset`, whose weights count in the means
-        y, qid  : label and query id of each row; none beside a Dataset
+        y, qid  : label and query id of each row; left out if X is a Dataset
         metric  : one measure, or several in a list or with commas, as `lmart eval --metric` takes them
         empty   : what a query without a relevant document counts: 'zero', 'one' or 'skip' (it is left out)
         ties    : order of equal scores: 'input', its 'reverse', by 'docid', or the 'average' over all orders

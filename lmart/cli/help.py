@@ -199,7 +199,7 @@ def _wrapped(text: str, width: int, opening: str) -> list[str]:
 
 
 def _table(options: Sequence[click.Option], context: click.Context, width: int, short: bool = False) -> list[str]:
-    """Return the options, each with its help beside its name, or below a long one."""
+    """Return the options, each with its help next to its name, or below a long one."""
     names = [_name(option) for option in options]
     fitting = [len(name) for name in names if len(name) <= LONGEST_NAME]
     column = 4 + max(fitting, default=LONGEST_NAME)

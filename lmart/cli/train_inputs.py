@@ -114,7 +114,7 @@ def read_together(request: TrainRequest, inputs: TrainingInputs, pool: WorkerPoo
 def read_folds(
     selection: SelectionOptions, train_set: RankingDataset, seed: int, console: Console
 ) -> int | Folds | None:
-    """Return the folds of --folds, or their number where the queries are dealt to them one by one; None without.
+    """Return the folds of --folds, or their number where the queries are assigned to them one by one; None without.
 
     DataError when a query has no fold or no value, or there are too few of either.
     """

@@ -177,7 +177,7 @@ class RowHashes(NamedTuple):
 def hash_parts(
     parts: PartsReader, metadata: Metadata, codes: Callable[[int, int], npt.NDArray[np.generic]]
 ) -> list[RowHashes]:
-    """Return the hashes of each part, which do not depend on how parts are dealt to shards.
+    """Return the hashes of each part, which do not depend on how parts are assigned to shards.
 
     codes : returns numbers that stand for the bins of rows start..stop - 1
     """

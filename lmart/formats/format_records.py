@@ -31,7 +31,7 @@ class WrittenModel(NamedTuple):
 
     content : the bytes of the file
     notes   : one line for each thing that the format does not hold or that could differ, with counts
-    needs   : one line for each thing that the tool needs beside the file to score as the model does
+    needs   : one line for each thing that the tool needs besides the file to score as the model does
     """
 
     content: bytes

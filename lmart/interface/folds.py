@@ -26,7 +26,7 @@ def folds_of(folds: object, fold_by: object, judged: RankingDataset, seed: int) 
     folds   : their number, or the name of the fold of each query: a dict by query id, or one a query, or one a row
     fold_by : in the same forms, a value of each query; those of equal values are in the same fold. None: there is none
     judged  : the documents
-    seed    : by which queries or values are dealt
+    seed    : by which queries or values are assigned
     ArrayError when there are others than queries or rows; DataError as `named_folds` and `dealt_groups`.
     """
     number = _number(folds)

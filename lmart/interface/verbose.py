@@ -44,7 +44,7 @@ class Telling:
             print(f"lmart: {with_arguments(text)}", file=sys.stderr)
 
     def remarks(self, found: Iterable[Remark]) -> list[str]:
-        """Tell what is good to know, and return what to warn of."""
+        """Say what is good to know, and return what to warn of."""
         warnings_ = []
         for remark in found:
             if remark.is_warning:
@@ -62,7 +62,7 @@ class Telling:
         seen: list[float] = []
 
         def compiling(seconds: float, expected: float) -> None:
-            """Tell it once."""
+            """Say it once."""
             if not seen:
                 self.say("compiling, which the next run need not do again")
             seen.append(seconds)
@@ -74,7 +74,7 @@ class Telling:
             messages.listen(lambda text: None, _warn)
 
     def read(self, dataset: DataSize, requested: TrainSettings, settings: ResolvedSettings) -> None:
-        """Tell what was read, and what the data decided."""
+        """Say what was read, and what the data decided."""
         self.say(narration.describe(dataset, settings.sampling_rate))
         for text in narration.automatic_choices(requested, settings):
             self.say(text)
@@ -82,7 +82,7 @@ class Telling:
             self.say(f"err stops with probability {stopping_probability(settings)} in all of the data")
 
     def folds(self, found: CrossValidation, settings: ResolvedSettings) -> None:
-        """Tell what folds found."""
+        """Say what folds found."""
         self.say(narration.crossed(found, settings))
         remark = after_folds(found, settings)
         if remark is not None:
@@ -101,7 +101,7 @@ class Telling:
         return Progress(self, run.settings, start)
 
     def trained(self, result: TrainResult) -> None:
-        """Tell what the model is."""
+        """Say what the model is."""
         self.say(narration.summary(result, self.valid, None, time.monotonic() - self._began))
 
 

@@ -60,7 +60,7 @@ def assign_folds(dataset: RankingDataset, n_folds: int, seed: int, weights: Floa
 def held_out_queries(
     dataset: RankingDataset, share: float, seed: int, weights: Float64Array | None = None
 ) -> Int64Array:
-    """Return a share of the queries, int64, ascending: at least one, and not all, dealt as `assign_folds` deals them.
+    """Return a share of the queries, int64, ascending: at least one, and not all, drawn as `assign_folds` assigns them.
 
     DataError when there are fewer than two queries.
     """
@@ -74,7 +74,7 @@ def held_out_queries(
 
 
 def _dealing_order(dataset: RankingDataset, seed: int, weights: Float64Array | None) -> list[int]:
-    """Return the queries in the order in which they are dealt: by relevant documents and weight, then by hash."""
+    """Return the queries in the order in which they are assigned: by relevant documents and weight, then by hash."""
     n = dataset.n_queries
     marks = [_mark(query_id, seed) for query_id in dataset.query_ids]
     relevant_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(dataset.labels > 0)])
@@ -106,7 +106,7 @@ def dealt_groups(values: Sequence[str], n_folds: int, seed: int, source: str) ->
     values  : of each query
     n_folds, seed : as in `assign_folds`
     source  : what says so, as messages call it
-    Values are dealt one by one, those of most queries first, then by a hash of value and seed, each to the fold with
+    Values are assigned one by one, those of most queries first, then by a hash of value and seed, each to the fold with
     the fewest queries so far. DataError when there are more folds than values.
     """
     sizes = Counter(values)

@@ -343,7 +343,7 @@ class Room(NamedTuple):
 
 
 def room_beside(n_nodes: int, n_trees: int) -> Room:
-    """Return how large a linear ranker may be beside the trees of the other rankers, and their nodes together."""
+    """Return how large a linear ranker may be, given the nodes and the trees of the other rankers together."""
     return Room(math.ceil(NODES * n_nodes), min(math.ceil(TREES * n_nodes), n_trees))
 
 

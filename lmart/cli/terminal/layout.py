@@ -70,7 +70,7 @@ def standard_output() -> Sheet:
 
 
 def facts(entries: Sequence[tuple[str, str]], sheet: Sheet, least: int = 0) -> list[str]:
-    """Return names with their values beside them; a value that is too long continues below itself."""
+    """Return names, each with its value on the same line; a value that is too long continues below itself."""
     column = max(least, *map(cells, (name for name, _ in entries)), 0) + GAP
     lines = []
     for name, value in entries:

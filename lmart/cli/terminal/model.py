@@ -196,7 +196,7 @@ def _written(name: str, bounds: Sequence[float], missing_left: bool) -> str:
 
 
 def _line(indent: str, text: str, remark: str, sheet: Sheet) -> Iterator[str]:
-    """Yield a line with its remark beside it, or below where there is no room; conditions too long go on below."""
+    """Yield a line that ends in its remark, or has it below where there is no space; conditions too long go on."""
     width = sheet.width
     if width is None or len(indent) + cells(text) + (GAP + len(remark) if remark else 0) <= width:
         yield indent + text + (" " * GAP + sheet.faint(remark) if remark else "")

@@ -39,7 +39,7 @@ class Label(NamedTuple):
     """How good a result is by now.
 
     plain : as a line of its own says it
-    forms : as it stands beside a bar, the longest first
+    forms : as it stands next to a bar, the longest first
     """
 
     plain: str

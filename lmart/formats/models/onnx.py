@@ -75,7 +75,7 @@ def write(ensemble: Ensemble) -> WrittenModel:
 
 
 class _Numbering:
-    """The nodes that put the numbers of categories beside the features, for trees to split on.
+    """The nodes that add the numbers of categories to the features, for trees to split on.
 
     columns   : int32[n_features], where trees find each feature
     output    : what trees split on: 'features' without categories
