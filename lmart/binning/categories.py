@@ -25,7 +25,7 @@ from lmart.data.categories import (
     placed_rows,
     unwritten,
 )
-from lmart.data.dataset import Features, RankingDataset, Rows, SparseRows, Unbinned, pieces, query_ranges
+from lmart.data.dataset import Features, RankingDataset, Rows, SparseRows, Unbinned, even_ranges, pieces
 from lmart.decimals import shortest
 from lmart.errors import DataError, counted, quote
 from lmart.gains import Gain
@@ -383,7 +383,7 @@ class LocalSlopes(NamedTuple):
         """Return the sums of `add_category_slopes` over all queries, int64[FOLDS, 3, n_values]."""
         codes, gains, offsets, folds, pool = self
         own = [np.zeros((FOLDS, 3, len(effects)), np.int64) for _ in range(pool.threads)]
-        calls = [(codes, gains, offsets, folds, effects, a, b) for a, b in query_ranges(offsets)]
+        calls = [(codes, gains, offsets, folds, effects, a, b) for a, b in even_ranges(offsets)]
         pool.run(add_category_slopes, calls, own[: max(1, min(len(own), len(calls)))])
         return sum(own[1:], own[0])
 

@@ -318,11 +318,13 @@ def _with_ascending_columns(rows: SparseRows) -> SparseRows:
     return SparseRows(rows.offsets, rows.columns[order], rows.values[order])
 
 
-def query_ranges(query_offsets: Int64Array, documents: int = 8192) -> list[tuple[int, int]]:
-    """Return (first, last) ranges of queries that cover all of them, each of about `documents` documents."""
-    n_queries = len(query_offsets) - 1
-    if n_queries < 1:
+def even_ranges(offsets: Int64Array, size: int = 8192) -> list[tuple[int, int]]:
+    """Return (first, last) ranges that cover all queries, each of about `size` documents; or all rows, by their cells.
+
+    offsets : int64[n + 1], where each query or row begins, from 0, and where the last one ends
+    """
+    if len(offsets) < 2:
         return []
-    marks = np.arange(documents, int(query_offsets[-1]), documents)
-    bounds = np.unique(np.concatenate([[0], np.searchsorted(query_offsets, marks), [n_queries]])).tolist()
+    marks = np.arange(size, int(offsets[-1]), size)
+    bounds = np.unique(np.concatenate([[0], np.searchsorted(offsets, marks), [len(offsets) - 1]])).tolist()
     return list(pairwise(bounds))

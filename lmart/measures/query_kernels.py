@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmart.array_types import BoolArray, Float64Array, Int32Array, Int64Array
-from lmart.data.dataset import query_ranges
+from lmart.data.dataset import even_ranges
 from lmart.gains import discount_table, stop_probabilities
 from lmart.measures.conventions import Conventions
 from lmart.measures.judgments import Judgments, query_sums
@@ -38,7 +38,7 @@ class QueryKernels:
     def __init__(self, query_offsets: Int64Array, pool: WorkerPool) -> None:
         self.query_offsets = query_offsets
         self.pool = pool
-        self._ranges = query_ranges(query_offsets, DOCUMENTS_A_CALL)
+        self._ranges = even_ranges(query_offsets, DOCUMENTS_A_CALL)
 
     def unsorted(self) -> Int32Array:
         """Return the order of the data, int32[n_documents]."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from lmart.array_types import Float64Array, Int32Array, Int64Array
 from lmart.binning.edge_sample import RowSample
 from lmart.binning.edges import count_sample, gather_cells
-from lmart.data.dataset import SparseRows, query_ranges
+from lmart.data.dataset import SparseRows, even_ranges
 from lmart.data.growable_array import GrowableArray
 from lmart.formats.documents.blocks import RowBlock, join_blocks
 from lmart.formats.documents.feature_table import FeatureTable
@@ -361,7 +361,7 @@ class _Summarizer:
         n_cells = int(np.diff(rows.offsets[offsets]).max())
         calls = [
             (contiguous_rows(rows.offsets, rows.columns, rows.values), judged, first, last)
-            for first, last in query_ranges(offsets, DOCUMENTS_A_CALL)
+            for first, last in even_ranges(offsets, DOCUMENTS_A_CALL)
         ]
         workers = self._workers[: max(1, min(len(calls), self._pool.threads))]
         for worker in workers:

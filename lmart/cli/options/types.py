@@ -44,14 +44,7 @@ class Whole(click.IntRange):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number that `value` is; a usage error, of `param` in `ctx`, when it is none of the range."""
-        text = str(value)
-        if text == self.other:
-            return None
-        number = whole(text)
-        if number is None or not _inside(number, self):
-            choice = f"{quote(self.other)} or " if self.other else ""
-            self.fail(f"{quote(text)} is not {choice}a whole number {_range(self, self.max)}", param, ctx)
-        return number
+        return _number(self, str(value), param, ctx)
 
     def _describe_range(self) -> str:
         return _range(self, None if self.max == MOST_COUNTED else self.max)
@@ -107,14 +100,7 @@ class Real(click.FloatRange):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number that `value` is; a usage error, of `param` in `ctx`, when it is none of the range."""
-        text = str(value)
-        if text == self.other:
-            return None
-        number = decimal(text)
-        if number is None or not _inside(number, self):
-            choice = f"{quote(self.other)} or " if self.other else ""
-            self.fail(f"{quote(text)} is not {choice}a number {_range(self, self.max)}", param, ctx)
-        return number
+        return _number(self, str(value), param, ctx)
 
     def _describe_range(self) -> str:
         return _range(self, None if self.max == LARGEST_REAL else self.max)
@@ -178,9 +164,16 @@ class Names(click.ParamType):  # type: ignore[type-arg]
         return text
 
 
-def _inside(number: float, kind: click.IntRange | click.FloatRange) -> bool:
-    above_low = kind.min is None or (number > kind.min if kind.min_open else number >= kind.min)
-    return above_low and (kind.max is None or number <= kind.max)
+def _number(kind: Whole | Real, text: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    """Return the number that a text is; a usage error, of `param` in `ctx`, when it is none of the range."""
+    if text == kind.other:
+        return None
+    number, noun = (decimal(text), Real.name) if isinstance(kind, Real) else (whole(text), Whole.name)
+    low, high = -math.inf if kind.min is None else kind.min, math.inf if kind.max is None else kind.max
+    if number is None or not low <= number <= high or (kind.min_open and number == low):
+        choice = f"{quote(kind.other)} or " if kind.other else ""
+        kind.fail(f"{quote(text)} is not {choice}a {noun} {_range(kind, kind.max)}", param, ctx)
+    return number
 
 
 def _range(kind: click.IntRange | click.FloatRange, high: float | None) -> str:

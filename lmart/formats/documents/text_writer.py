@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 
-from lmart.array_types import Int64Array, UInt8Array, UInt64Array
+from lmart.array_types import UInt8Array, UInt64Array
+from lmart.data.dataset import even_ranges
 from lmart.errors import OutputError, quote
 from lmart.formats.documents.blocks import FeatureColumns, RowBlock
 from lmart.formats.documents.column_names import data_fault, refuse_usual
@@ -77,8 +77,9 @@ class RowTextWriter:
         """
         longest_ids = sum(int(np.diff(texts.offsets).max(initial=0)) for texts in (rows.queries, rows.documents))
         row_bytes = FIELD + len("qid:#docid =   ") + longest_ids + 2 * fields  # a field without a cell: '0,'
+        fields_before = rows.offsets - rows.offsets[0] + np.arange(len(rows.offsets)) * (fields + 1)
         calls = []
-        for piece, (start, stop) in enumerate(_pieces(rows.offsets, fields)):
+        for piece, (start, stop) in enumerate(even_ranges(fields_before, PIECE_FIELDS)):
             n_cells = int(rows.offsets[stop] - rows.offsets[start])
             size = (stop - start) * row_bytes + n_cells * (FIELD + longest_name) + MARGIN
             calls.append((start, stop, self._buffer(piece, size)))
@@ -91,15 +92,6 @@ class RowTextWriter:
         elif size > len(self._buffers[piece]):
             self._buffers[piece] = np.empty(size + size // 8, np.uint8)
         return self._buffers[piece]
-
-
-def _pieces(offsets: Int64Array, fields: int) -> list[tuple[int, int]]:
-    """Return (start, stop) of adjacent ranges of rows, of about PIECE_FIELDS fields each."""
-    n = len(offsets) - 1
-    fields_above = offsets - offsets[0] + np.arange(n + 1) * (fields + 1)
-    marks = np.arange(PIECE_FIELDS, int(fields_above[-1]), PIECE_FIELDS)
-    bounds = np.unique(np.concatenate([[0], np.searchsorted(fields_above, marks), [n]])).tolist()
-    return list(pairwise(bounds))
 
 
 class LetorWriter:

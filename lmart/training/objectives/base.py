@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lmart.array_types import Float64Array, Int64Array
-from lmart.data.dataset import query_ranges
+from lmart.data.dataset import even_ranges
 from lmart.data.metadata import Positions
 from lmart.kernels.exact import bit_mixing
 from lmart.kernels.ranking.gradient_arrays import Gradients
@@ -49,7 +49,7 @@ class Task:
     @cached_property
     def ranges(self) -> list[tuple[int, int]]:
         """Ranges of queries to work on side by side."""
-        return query_ranges(self.query_offsets)
+        return even_ranges(self.query_offsets)
 
 
 class Objective(ABC):

@@ -219,7 +219,7 @@ def test_bits_do_not_depend_on_threads_ranges_or_earlier_rounds(name: str, monke
     scores = np.random.default_rng(4).normal(size=data.n_documents)
     one = prepare(data, settings_of(name), POOL).compute_gradients(scores, 2)
     ranges = [(q, min(q + 7, data.n_queries)) for q in range(0, data.n_queries, 7)]
-    monkeypatch.setattr("lmart.training.objectives.base.query_ranges", lambda offsets: ranges)
+    monkeypatch.setattr("lmart.training.objectives.base.even_ranges", lambda offsets: ranges)
     with WorkerPool(3) as pool:
         objective = prepare(data, settings_of(name), pool)
         objective.compute_gradients(-scores, 1)
