@@ -14,8 +14,8 @@ NDCG@10: gain 2^label - 1, ties in the order of the file, queries without a rele
 tools that draw by chance: mean over seeds. p: two-sided paired randomization test, 10,000 random sign flips, over the
 queries of all folds, each query's value being its mean over seeds.
 
---resplit deals the queries of each set into new parts, in an order drawn by N; the new parts are as many as the old
-ones, and the first of six is lightgbm's test set. Each N has a peers' cache of its own.
+--resplit deals the queries of each set into as many new parts, in an order drawn by N. lightgbm's are six, and each is
+the test set once, as 50 queries alone say little. Each N has a peers' cache of its own.
 --peers-cache keeps what the peers reached, and what is there is not run again:
     {"machine": ..., "runs": {PEER: {SET: {FOLD: {SEED: {"round": N, "valid": X, "ndcg": [...]}}}}}}
 "valid" is the validation part's NDCG@10 at that round, "ndcg" that of each test query in file order, null where no
@@ -69,7 +69,8 @@ def folds(folder: Path, name: str, work: Path, resplit: int | None) -> list[Fold
     if resplit is not None:
         files = _dealt_anew([query for path in files for query in _queries(path)], n_parts, resplit, work / name)
     if name == "lightgbm":
-        return [Fold(*_every_fifth([query for path in files[1:] for query in _queries(path)], work), str(files[0]))]
+        tests = files[:1] if resplit is None else files
+        return [_of_lightgbm([path for path in files if path != test], test, work) for test in tests]
     ring = [[str(files[(k + i) % 5]) for i in range(5)] for k in range(5)]
     return [Fold(one[:3], one[3], one[4]) for one in ring]
 
@@ -96,10 +97,11 @@ def _dealt_anew(queries: list[list[bytes]], n_parts: int, seed: int, work: Path)
     ]
 
 
-def _every_fifth(queries: list[list[bytes]], work: Path) -> tuple[list[str], str]:
-    """Split training queries: each fifth, in file order, is for validation."""
-    train = [query for number, query in enumerate(queries, 1) if number % 5]
-    return [str(_write(train, work / "lightgbm-train.svm"))], str(_write(queries[4::5], work / "lightgbm-valid.svm"))
+def _of_lightgbm(others: Iterable[Path], test: Path, work: Path) -> Fold:
+    """Return a fold of lightgbm: each fifth of the other queries, in file order, is for validation."""
+    queries, name = [query for path in others for query in _queries(path)], test.name.split(".")[0]
+    train = _write((query for number, query in enumerate(queries, 1) if number % 5), work / f"train-{name}.svm")
+    return Fold([str(train)], str(_write(queries[4::5], work / f"valid-{name}.svm")), str(test))
 
 
 def run_lmart(fold: Fold, test: Judged, seed: int, options: list[str], work: Path) -> dict[str, Any]:
