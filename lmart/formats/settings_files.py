@@ -45,7 +45,7 @@ def read_settings(path: str) -> SettingsFile:
     if text.startswith(CHECKPOINT_START.decode()):
         raise DataError(f"is a checkpoint, which goes on with its own settings; {GIVE}", path)
     lines = [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
-    if lines and lines[-1].split()[:2] == COMMAND:
+    if lines and lines[-1].split(maxsplit=2)[:2] == COMMAND:
         return SettingsFile({}, False, _words(lines[-1], path)[2:])
     if lines and lines[0].startswith("{") and f'"{TRIALS}"' in lines[0]:
         head, *trials = (_object(line, path, number) for number, line in enumerate(lines, 1))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from helpers.commands import run
 from helpers.paths import SAMPLE
+
+from lmart.errors import DataError
+from lmart.formats.settings_files import read_settings
 
 TRAIN = ("train", "--data", SAMPLE / "train.svm")
 VALID = ("--valid", str(SAMPLE / "vali.svm"), "--early-stop", "3")
@@ -141,6 +145,18 @@ def test_files_without_settings_are_refused(tmp_path: Path, content: bytes, mess
     (tmp_path / "s.json").write_bytes(content)
     said = run(*TRAIN, "--settings", tmp_path / "s.json", status=1).stderr
     assert said.startswith(f"lmart: error: {tmp_path / 's.json'}{message}") and said.count("\n") == 1
+
+
+def test_a_long_line_takes_memory_for_its_bytes_and_not_for_its_words(tmp_path: Path) -> None:
+    content = b"1 qid:1" + b" 1:1" * 250_000
+    (tmp_path / "s").write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="is no JSON"):
+            read_settings(str(tmp_path / "s"))
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(content)
+    finally:
+        tracemalloc.stop()
 
 
 def test_there_must_be_a_file_and_it_is_no_output(folder: Path) -> None:

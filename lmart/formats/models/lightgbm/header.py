@@ -45,7 +45,7 @@ class Header(NamedTuple):
 def facts(version: str | None, objective: str | None) -> dict[str, Any]:
     """Return what the settings of an ensemble say of a model of LightGBM."""
     said = {"source": f"LightGBM {version}" if version else "LightGBM"}
-    return said | {"objective": objective.split()[0]} if objective else said
+    return said | {"objective": objective.split(maxsplit=1)[0]} if objective else said
 
 
 def check_header(head: Header, path: str) -> None:
@@ -151,7 +151,7 @@ def gain_of(head: Header, rest: Sequence[bytes]) -> str | None:
 
     rest : the lines after the trees: settings without a table mean LightGBM's own, for objectives that rank
     """
-    ranks = (head.text("objective") or "").split()[:1] in (["lambdarank"], ["rank_xendcg"])
+    ranks = (head.text("objective") or "").split(maxsplit=1)[:1] in (["lambdarank"], ["rank_xendcg"])
     own = "exp2" if ranks and any(line.strip() == b"parameters:" for line in rest) else None
     table = next((line for line in rest if line.startswith(b"[label_gain: ")), b"")
     text = table.strip()[len(b"[label_gain: ") : -1].decode("utf-8", "replace")
