@@ -96,8 +96,9 @@ def judged(
         Path(path).unlink()
     if "c" in left and ended.status:  # what a run that failed is to leave
         left -= {"c"}
-    kept = {path for path in left if path.endswith(".kept")}
-    if kept and all(path in ended.said for path in kept):
+    kept = {path for path in left if path.endswith((".kept", ".tmp"))}
+    told = {path for path in kept if path in ended.said}
+    if told and (told == kept or "likewise" in ended.said):  # of several of a cluster one is named
         left -= kept
     if left and not killed and planned.kind != "unlink":
         wrong.append("leaves files")
