@@ -29,19 +29,19 @@ from campaign.commands import prepare  # noqa: E402
 from campaign.harness import PRELOADED, Tally  # noqa: E402
 
 PARTS = {
-    "failing_calls": 25,
+    "failing_calls": 8,
     "random_kills": 10,
-    "disks": 3,
-    "changing_inputs": 8,
-    "hostile_models": 15,
+    "disks": 2,
+    "changing_inputs": 9,
+    "hostile_models": 4,
     "hostile_checkpoints": 8,
-    "hostile_texts": 15,
+    "hostile_texts": 35,
     "hostile_options": 8,
-    "on_workers": 14,
-    "cold_starts": 10,
-    "repeated": 8,
+    "on_workers": 12,
+    "cold_starts": 14,
+    "repeated": 6,
     "surroundings": 8,
-    "exploding": 6,
+    "exploding": 8,
 }
 
 
