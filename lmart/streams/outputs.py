@@ -46,10 +46,12 @@ class AtomicOutput:
     only the renaming fails, the finished file is kept, and the error names it. '-' is standard output; it, devices and
     pipes are written directly. Names that end in .gz or .zst are compressed, without time or name inside. OutputError
     with path and reason on failure; a closed pipe stays BrokenPipeError.
+
+    is_result : False: the finished file is not kept when it cannot be renamed
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, is_result: bool = True) -> None:
+        self.path, self._is_result = path, is_result
         self._mark = ""  # in temporary names
         self._target = ""
         self._temporary: str | None = None
@@ -197,6 +199,8 @@ class AtomicOutput:
 
     def _keep(self) -> str | None:
         """Let the finished file stay under a name of its own, which is returned; None when it has none."""
+        if not self._is_result:
+            return None
         with suppress(OSError):
             self._name()
         name, self._temporary = self._temporary, None

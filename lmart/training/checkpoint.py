@@ -209,7 +209,7 @@ class Checkpoint(RunState):
             what = f"would be larger than {LARGEST_WHOLE >> 20} MiB, which is not read again"
             raise OutputError(f"{what}; train fewer trees and go on from their model (--continue-from)", self._path)
         content = b"".join(lines)
-        with AtomicOutput(self._path) as out:
+        with AtomicOutput(self._path, is_result=False) as out:
             out.write(content)
             out.write(_line({"hash": _hash(content)}))
         forget(self._path)  # it is no result

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -314,6 +316,20 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(monkeypatch: p
     monkeypatch.setattr(checkpoints.Checkpoint, "save", full)
     said = "".join(train(*SMALL, *KEPT))
     assert said.count("warning: the checkpoint c: cannot be written: no space left on device; the run goes on") == 1
+
+
+def test_a_checkpoint_that_cannot_be_replaced_leaves_no_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(old: str, new: str, replace: Callable[[str, str], None] = os.replace) -> None:
+        if os.path.basename(new) == "c":
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        replace(old, new)
+
+    monkeypatch.setattr(checkpoints, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "PAUSE", 0)
+    monkeypatch.setattr(os, "replace", failing)
+    said = "".join(train(*SMALL, *KEPT))
+    assert said.count("warning: the checkpoint c: cannot be written: Stale file handle; ") == 1
+    assert sorted(os.listdir()) == ["d.svm", "m.json", "v.svm"]
 
 
 def test_a_checkpoint_too_large_to_be_read_again_is_not_written(
