@@ -164,13 +164,19 @@ class LocalExpander(Expander):
             raise
 
     def _take_small(self) -> Leaf | None:
-        """Take the next leaf; None when it is large, or there is none. Wait for those in work, which may change it."""
+        """Take the next leaf; None when it is large, or there is none. Wait for those in work, which may change it.
+
+        A worker that took a leaf wakes another where there may be one more, and the last one wakes all.
+        """
         growth = self._growth
         with self._changed:
             while not self._failed:
-                leaf = growth.take(self._is_small)
-                if leaf is not None or not growth.in_work():
+                if (leaf := growth.take(self._is_small)) is not None:
+                    self._changed.notify(int(growth.is_open))
                     return leaf
+                if not growth.in_work():
+                    self._changed.notify_all()
+                    break
                 self._changed.wait()
         return None
 
@@ -198,7 +204,6 @@ class LocalExpander(Expander):
             if buffer is not None:
                 hand_on_histogram(leaves, leaf, buffer)
             self.put(leaf)
-            self._changed.notify_all()
 
     def _expand_alone(self, leaf: Leaf, children: tuple[Leaf, Leaf], buffer: Int64Array) -> None:
         """Split the documents of a leaf, and give its children their best splits.
