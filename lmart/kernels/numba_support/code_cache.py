@@ -231,7 +231,10 @@ class KernelCache(CacheBase):  # type: ignore[misc, valid-type]  # known at run 
         try:
             if data.lifted or data.library.has_dynamic_globals:
                 return
-            write_code(folder / name, dumps((data.library.calls, data._reduce())))
+            *parts, environments = data._reduce()
+            # To load one of a function of numba would import its module, with many others, for nothing: 0.03 s.
+            needed = tuple(each for each in environments if each.consts or each is data.environment)
+            write_code(folder / name, dumps((data.library.calls, (*parts, needed))))
         except OSError as error:
             messages.warning(
                 f"machine code cannot be kept in '{folder}' ({_reason(error)}), so the next run compiles again; free "

@@ -106,6 +106,14 @@ class TestKernelCache:
         assert shared.exists() and load(toy_file).helper(3) == 6
         assert said == ["compiling"]
 
+    def test_code_that_allocates_names_no_module_of_numba_to_import(self, toy_file: Path) -> None:
+        toy_file.write_text("import numpy as np\n" + TOY.replace("x * 2", "np.zeros(x).size * 2"))
+        assert load(toy_file).toy(3) == 7
+        (path,) = kept(toy_file)
+        assert b"numba.np.arrayobj" not in (code_files.read_code(path) or b"numba.np.arrayobj")
+        again = load(toy_file)
+        assert (again.toy(3), hits(again)) == (7, 1)
+
     def test_without_any_folder_it_says_so_once(
         self, toy_file: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
