@@ -56,6 +56,9 @@ class Bench:
         self.report = report
         self.data = str(args.bench / f"{args.size}.txt")
         self.test = str(args.bench / "test.txt")
+        # An installed program has its byte code beside it; that of a source tree is kept here.
+        bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+        self.env = {**os.environ, **bytecode}
 
     # Whole processes -------------------------------------------------------------------------------------------
 
@@ -78,12 +81,12 @@ class Bench:
             "lmart --sample auto": self.lmart(data, leaves, *one, "--out", models["lmart --sample auto"]),
             "lightgbm": self.lightgbm(plain, leaves, models["lightgbm"]),
         }
-        whole_run(self.lmart(str(SAMPLE), 31, "--out", models["lmart"]))  # compile
+        whole_run(self.lmart(str(SAMPLE), 31, "--out", models["lmart"]), env=self.env)  # compile
         peaks: dict[str, list[float]] = {name: [] for name in commands}
 
         def turn(name: str) -> Callable[[], float]:
             def run() -> float:
-                done = whole_run(commands[name])
+                done = whole_run(commands[name], env=None if name == "lightgbm" else self.env)
                 peaks[name].append(done.megabytes)
                 return done.seconds
 
@@ -126,8 +129,11 @@ class Bench:
         model = str(self.folder / "start.json")
         for name, limits in {"train": (4.5, 2.0), "predict": (2.0, None)}.items():
             command = [sys.executable, "-m", "lmart", name, "-q", *START[name], model]
-            whole_run(command)
-            turns: Turns = {"empty cache": partial(_first, command), "full cache": partial(_seconds, command)}
+            whole_run(command, env=self.env)
+            turns: Turns = {
+                "empty cache": partial(_first, command, self.env),
+                "full cache": partial(_seconds, command, self.env),
+            }
             figures = take_turns(turns, self.args.repeats)
             self.report.figure(f"lmart {name} on data/sample", figures, "s")
             for (cache, values), limit in zip(figures.items(), limits, strict=True):
@@ -322,14 +328,14 @@ def _train(
     return stamps
 
 
-def _seconds(command: list[str]) -> float:
-    return whole_run(command).seconds
+def _seconds(command: list[str], env: dict[str, str]) -> float:
+    return whole_run(command, env=env).seconds
 
 
-def _first(command: list[str]) -> float:
+def _first(command: list[str], env: dict[str, str]) -> float:
     """Return the seconds of a run with an empty folder for machine code."""
     with tempfile.TemporaryDirectory() as empty:
-        return whole_run(command, env={**os.environ, "NUMBA_CACHE_DIR": empty}).seconds
+        return whole_run(command, env={**env, "NUMBA_CACHE_DIR": empty}).seconds
 
 
 def _seconds_a_tree(stamps: list[float]) -> float:
