@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from campaign.commands import COMMANDS, OLD, Attacked, clear, wanted
-from campaign.harness import Ended, Planned, Tally, attempt, outputs_wrong, shim
+from campaign.harness import TORN, Ended, Planned, Tally, attempt, outputs_wrong, shim
 
 SHORT, ENDED = -1, -2  # as in shim.c
 ERRORS = {
@@ -61,20 +61,25 @@ def attack(chance: random.Random, until: float) -> list[Tally]:
     meets.asked = sum(bool(planned.signal) for _, planned in every)
     fails.asked = len(every) - meets.asked
     chance.shuffle(every)
+    torn = 0
     for name, planned in every:
         if time.monotonic() > until:
             break
-        _try(name, planned, undisturbed[name], meets if planned.signal else fails)
+        torn += _try(name, planned, undisturbed[name], meets if planned.signal else fails)
+    meets.notes.append(f"{torn}, with calls that fail, left outputs of two runs: they ended between two renames")
     return [fails, meets]
 
 
-def _try(name: str, planned: Planned, undisturbed: tuple[bytes, dict[str, bytes]], tally: Tally) -> None:
-    """Let one thing happen to a command, and see what it leaves."""
+def _try(name: str, planned: Planned, undisturbed: tuple[bytes, dict[str, bytes]], tally: Tally) -> bool:
+    """Let one thing happen to a command, and see what it leaves; return whether that are outputs of two runs."""
     clear([COMMANDS[name]])
     before = set(os.listdir())
     ended = attempt(COMMANDS[name].words, planned)
     left = set(os.listdir()) - before
+    outputs = undisturbed[1]
+    is_torn = TORN in outputs_wrong(ended, outputs, dict.fromkeys(outputs, OLD))
     tally.add(*judged(name, ended, planned, undisturbed, left))
+    return is_torn
 
 
 def judged(
@@ -88,7 +93,7 @@ def judged(
     found = outputs_wrong(ended, outputs, dict.fromkeys(outputs, OLD))
     if killed or planned.kind == "rename" or (planned.signal and planned.kind in ("link", "fsync", "close", "open")):
         # Between the renames of two outputs nothing can be taken back; the message names what was kept.
-        found = [what for what in found if what not in ("outputs of two runs", "status 1, but a new output")]
+        found = [what for what in found if what not in (TORN, "status 1, but a new output")]
     wrong += found
     if ended.status == 0 and ended.out != printed:
         wrong.append("status 0, but other standard output")

@@ -25,6 +25,7 @@ from typing import NamedTuple, NoReturn
 
 LIMIT = 60.0  # seconds of a try
 PRELOADED = "LMART_CAMPAIGN_SHIM"  # the variable of the environment that names the library of the shim
+TORN = "outputs of two runs"
 STATUSES = (0, 1, 2, 130, 141, 143)
 MEMORY = 4 << 30  # bytes of address space of a batch
 BATCH = 200  # cases
@@ -296,7 +297,7 @@ def outputs_wrong(ended: Ended, wanted: Mapping[str, bytes], old: Mapping[str, b
     if ended.status in (1, 2) and "new" in states:
         found.append(f"status {ended.status}, but a new output")
     if len(states) > 1:
-        found.append("outputs of two runs")
+        found.append(TORN)
     return found
 
 

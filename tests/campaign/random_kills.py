@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 from campaign.commands import COMMANDS, OLD, clear, wanted
-from campaign.harness import FOREIGN, Tally, attempt, outputs_wrong
+from campaign.harness import FOREIGN, TORN, Tally, attempt, outputs_wrong
 
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-TORN = "outputs of two runs"
 STARTING = 0.6  # seconds in which a program starts on a slow machine
 
 
