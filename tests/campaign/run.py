@@ -126,6 +126,8 @@ def main() -> None:
             tallies += attacked(part, asked.seed, now + (end - now) * share, inputs)
         print(table(tallies, time.monotonic() - began))
         os.chdir("/")
+    if PRELOADED in os.environ:  # by the program that started this one
+        shutil.rmtree(Path(os.environ[PRELOADED]).parent)
     sys.exit(any(tally.broke for tally in tallies))
 
 
