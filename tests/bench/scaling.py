@@ -4,14 +4,14 @@
         [--json FILE]
 
 Training with 1 and with 2 threads is measured first: for each kind of work (the kernel or method that is handed out) a
-tree's dispatches, the seconds in them, and the seconds that threads wait for each other; and the seconds in kernels
-that the grower calls itself, within such work or between dispatches. For more threads the work is cut as that many
-threads would have it, done by one thread, and each piece is timed; the pieces are then given to that many workers in
-order, each to the first that is free. What runs between dispatches counts in full, and so does what a dispatch costs by
-itself. The figure for 2 threads, foretold in this way, stands beside the measured one. Memory that all processors share
-is not part of the model: where it is the limit, more threads take longer. Of small leaves, which workers take from a
-queue in one dispatch, each is a piece, and the Python around it counts in full; that one leaf has to be split before
-its children is not part of the model either.
+tree's milliseconds, dispatches and pieces, and how long threads work and wait for each other. For more threads the work
+is cut as that many threads would have it, but done by one, and each piece is timed; the pieces are then given to that
+many workers in order, each to the first that is free. Small leaves, which workers take from a queue in one dispatch,
+are expanded by as many real threads, but one at a time, that whose own clock is least; so a leaf comes before its
+children, and leaves are expanded that the tree turns out not to need. By these clocks kernels run side by side, Python
+does not, and a thread that is woken begins as late as after a dispatch. What runs between dispatches counts in full,
+and so does what a dispatch costs by itself. The figure for 2 threads, foretold in this way, stands beside the measured
+one. Memory that all processors share is not part of the model: where it is the limit, more threads take longer.
 
 LightGBM is measured with 1 and 2 threads; for more its time follows from these by Amdahl's law.
 """
@@ -22,10 +22,12 @@ import argparse
 import heapq
 import json
 import statistics
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -35,6 +37,7 @@ from turns import machine, take_turns
 
 from lmart.formats.documents.reading import read_dataset
 from lmart.formats.read_options import ReadOptions
+from lmart.kernels.trees.leaf_expansion import expand_leaf
 from lmart.settings import TrainSettings
 from lmart.threads import WorkerPool
 from lmart.training.boosting import train
@@ -45,12 +48,18 @@ QUEUE = "_expand_small"  # the method in which workers take small leaves from a 
 
 
 class Dispatch(NamedTuple):
-    """Calls of one function that were handed out together: when it began and ended, and the seconds of each call."""
+    """Calls of one function that were handed out together.
+
+    began, ended : by the clock of the pool
+    pieces       : seconds of each call, or, where workers take leaves from a queue, of each leaf's kernel
+    span         : seconds until the last call ended, with as many workers as the work was cut for
+    """
 
     kind: str
     began: float
     ended: float
     pieces: list[float]
+    span: float
 
 
 def kind_of(function: Callable[..., Any]) -> str:
@@ -60,18 +69,14 @@ def kind_of(function: Callable[..., Any]) -> str:
 
 
 class TimedPool(WorkerPool):
-    """A pool that times what it runs.
+    """A pool that times what it runs."""
 
-    With `alone`, the calling thread does the work of all threads, and its processor time counts, so that other programs
-    do not disturb.
-    """
+    clock = staticmethod(time.perf_counter)
 
-    def __init__(self, threads: int, alone: bool = False) -> None:
-        super().__init__(1 if alone else threads)
-        self.threads = threads
-        self._by_caller = alone
-        self.clock = time.thread_time if alone else time.perf_counter
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
         self.dispatches: list[Dispatch] = []
+        self.expansions: list[float] = []  # seconds
 
     def run(
         self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
@@ -84,127 +89,230 @@ class TimedPool(WorkerPool):
             pieces.append(self.clock() - began)
             return result
 
-        began = self.clock()
-        if self._by_caller:
-            mine = () if own is None else (own[0],)
-            results = [timed(*mine, *call) for call in arguments]
-        else:
-            results = super().run(timed, arguments, own)
+        began, n_expanded = self.clock(), len(self.expansions)
+        results = super().run(timed, arguments, own)
+        ended, kind = self.clock(), kind_of(function)
+        if kind == QUEUE:
+            pieces = self.expansions[n_expanded:]
         if pieces:
-            self.dispatches.append(Dispatch(kind_of(function), began, self.clock(), pieces))
+            self.dispatches.append(Dispatch(kind, began, ended, pieces, ended - began))
         return results
 
+    def expand(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call and time the kernel that expands a leaf, on whatever thread."""
+        began = self.clock()
+        result = kernel(*arguments)
+        self.expansions.append(self.clock() - began)
+        return result
+
+
+class SimulatedPool(TimedPool):
+    """A pool whose calls are all made by one thread; how long many would take follows from their processor times.
+
+    cost : seconds that a dispatch to several workers takes by itself
+    """
+
+    clock = staticmethod(time.thread_time)  # other programs do not disturb
+
+    def __init__(self, threads: int, cost: float) -> None:
+        super().__init__(1)
+        self.threads, self._cost = threads, cost
+
+    def run(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], own: Sequence[Any] | None = None
+    ) -> list[Any]:
+        if kind_of(function) == QUEUE:
+            return self._run_queue(function, len(arguments))
+        n_workers, self.threads = self.threads, 1
+        results = super().run(function, arguments, own)
+        self.threads = n_workers
+        if arguments:
+            last = self.dispatches[-1]
+            between = last.span - sum(last.pieces)
+            self.dispatches[-1] = last._replace(span=between + makespan(last.pieces, n_workers, self._cost))
+        return results
+
+    def _run_queue(self, function: Callable[..., Any], n_workers: int) -> list[Any]:
+        began, self._workers = self.clock(), SimulatedWorkers(n_workers, self._cost)
+        with patch.object(function.__self__, "_changed", self._workers):  # type: ignore[attr-defined]
+            results = self._workers.run(function)
+        span = self._workers.last_end + self._cost
+        self.dispatches.append(Dispatch(QUEUE, began, self.clock(), self._workers.pieces, span))
+        return results
+
+    def expand(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        return self._workers.call(kernel, *arguments)
+
     def close(self) -> None:
-        if not self._by_caller:
-            super().close()
+        pass
 
 
-@contextmanager
-def timed_kernels(clock: Callable[[], float]) -> Iterator[list[Dispatch]]:
-    """Note the calls of the kernels that the grower calls itself, on whatever thread it runs."""
-    calls: list[Dispatch] = []
+class SimulatedWorkers:
+    """Threads with clocks of their own, of which one runs at a time, the one whose clock is least; their condition.
 
-    def timed(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any) -> Any:
-            began = clock()
-            result = kernel(*arguments)
-            ended = clock()
-            calls.append(Dispatch(kind_of(kernel), began, ended, [ended - began]))
-            return result
+    Kernels run side by side by these clocks. Python does not: it waits until no other thread is at it.
 
-        return run
+    wake : seconds from a notice until the thread that waited runs
+    """
 
-    with ExitStack() as stack:
-        for name in ("expand_leaf", "choose_split"):
-            stack.enter_context(patch.object(expander, name, timed(getattr(expander, name))))
-        yield calls
+    def __init__(self, n_workers: int, wake: float) -> None:
+        self.pieces: list[float] = []  # seconds of each kernel
+        self._wake = wake
+        self._clocks = [0.0] + [wake] * (n_workers - 1)
+        self._turns = [threading.Semaphore(0) for _ in self._clocks]
+        self._ready = [(clock, worker) for worker, clock in enumerate(self._clocks)]  # a heap
+        self._waiting: list[int] = []
+        self._running = 0
+        self._since = 0.0  # processor time of the thread that runs, as far as it is on its clock
+        self._python_ended = 0.0
+
+    @property
+    def last_end(self) -> float:
+        """When the last of all ended."""
+        return max(self._clocks)
+
+    def run(self, function: Callable[[], Any]) -> list[Any]:
+        """Call a function on each thread."""
+
+        def work(worker: int) -> Any:
+            self._await_turn(worker)
+            try:
+                return function()
+            finally:
+                self._count_python()
+                self._next_turn()
+
+        n_workers = len(self._clocks)
+        with ThreadPoolExecutor(n_workers) as threads:
+            results = threads.map(work, range(n_workers))
+            self._next_turn()
+        return list(results)
+
+    def call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel; what follows comes when it is this thread's turn."""
+        self._count_python()
+        result, worker = kernel(*arguments), self._running
+        self.pieces.append(self._spent())
+        self._clocks[worker] += self.pieces[-1]
+        heapq.heappush(self._ready, (self._clocks[worker], worker))
+        self._next_turn()
+        self._await_turn(worker)
+        return result
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def wait(self) -> None:
+        """Wait for a notice."""
+        self._count_python()
+        worker = self._running
+        self._waiting.append(worker)
+        self._next_turn()
+        self._await_turn(worker)
+
+    def notify(self, n: int = 1) -> None:
+        """Wake the threads that have waited longest."""
+        self._count_python()
+        woken, self._waiting = self._waiting[:n], self._waiting[n:]
+        for worker in woken:
+            self._clocks[worker] = self._clocks[self._running] + self._wake
+            heapq.heappush(self._ready, (self._clocks[worker], worker))
+
+    def notify_all(self) -> None:
+        """Wake all."""
+        self.notify(len(self._waiting))
+
+    def _next_turn(self) -> None:
+        if self._ready:
+            self._turns[heapq.heappop(self._ready)[1]].release()
+
+    def _await_turn(self, worker: int) -> None:
+        self._turns[worker].acquire()
+        self._running, self._since = worker, time.thread_time()
+
+    def _spent(self) -> float:
+        began, self._since = self._since, time.thread_time()
+        return self._since - began
+
+    def _count_python(self) -> None:
+        began = max(self._clocks[self._running], self._python_ended)
+        self._clocks[self._running] = self._python_ended = began + self._spent()
 
 
 class Training(NamedTuple):
-    """Rounds of a training: when the first that counts began and the last ended, how many, and what was handed out.
-
-    called : the calls of kernels that the grower calls itself
-    """
+    """Rounds of a training: when the first that counts began and the last ended, how many, and what was handed out."""
 
     began: float
     ended: float
     rounds: int
     dispatches: list[Dispatch]
-    called: list[Dispatch]
+
+    @property
+    def outside(self) -> float:
+        """Milliseconds of a tree between dispatches."""
+        inside = sum(one.ended - one.began for one in self.dispatches)
+        return 1e3 * (self.ended - self.began - inside) / self.rounds
 
     @property
     def milliseconds(self) -> float:
         """Of a tree."""
-        return 1e3 * (self.ended - self.began) / self.rounds
+        return self.outside + 1e3 * sum(one.span for one in self.dispatches) / self.rounds
 
 
 def train_timed(data: Any, leaves: int, rounds: int, pool: TimedPool) -> Training:
     """Train, and return what the rounds after the first few took."""
     settings = TrainSettings(trees=rounds + WARM_UP, leaves=leaves, sample=1.0, rankers=1, objective="lambdamart")
     stamps: list[float] = []
-    with pool, timed_kernels(pool.clock) as calls:
+    with pool, patch.object(expander, "expand_leaf", partial(pool.expand, expand_leaf)):
         train(data, [], settings, pool, lambda _: stamps.append(pool.clock()))
     began = stamps[WARM_UP - 1]
-    dispatches, calls = (
-        [one for one in noted if one.began > began and one.ended < stamps[-1]] for noted in (pool.dispatches, calls)
-    )
-    expanded = [one for one in calls if one.kind == "expand_leaf"]
-    for place, one in enumerate(dispatches):
-        if one.kind == QUEUE:
-            inside = [call.pieces[0] for call in expanded if one.began < call.began and call.ended < one.ended]
-            dispatches[place] = one._replace(pieces=inside)
-    return Training(began, stamps[-1], rounds, dispatches, calls)
+    counted = [one for one in pool.dispatches if one.began > began and one.ended < stamps[-1]]
+    return Training(began, stamps[-1], rounds, counted)
 
 
-def makespan(pieces: Sequence[float], workers: int) -> float:
-    """Return when the last piece ends, if each is taken in order by the worker that is free first."""
+def makespan(pieces: Sequence[float], workers: int, cost: float) -> float:
+    """Return when the last piece ends, if each is taken in order by the worker that is free first.
+
+    cost : seconds that a dispatch takes by itself, if there are several pieces
+    """
     free = [0.0] * workers
     for seconds in pieces:
         heapq.heapreplace(free, free[0] + seconds)
-    return max(free)
+    return max(free) + (cost if len(pieces) > 1 else 0.0)
 
 
-def foretell(training: Training, workers: int, cost: float) -> float:
-    """Return milliseconds a tree with as many workers as the pieces of work were cut for.
-
-    cost : seconds that a dispatch to several workers takes by itself
-    """
-    total = training.ended - training.began
-    for one in training.dispatches:
-        total += makespan(one.pieces, workers) - sum(one.pieces) + (cost if len(one.pieces) > 1 else 0.0)
-    return 1e3 * total / training.rounds
-
-
-def dispatch_cost() -> float:
-    """Return the seconds of a dispatch of no work to two workers."""
-    with WorkerPool(2) as pool:
-        times = []
-        for _ in range(2000):
+def dispatch_cost(threads: int) -> float:
+    """Return the seconds of a dispatch of no work to so many workers."""
+    times = []
+    with WorkerPool(threads) as pool:
+        for _ in range(1000):
+            pool._alone = 0  # there is nothing but waiting here, which would soon leave all to the caller
             began = time.perf_counter()
-            pool.run(int, [(1,), (2,)])
+            pool.run(int, [(1,)] * threads)
             times.append(time.perf_counter() - began)
     return statistics.median(times)
 
 
 def print_kinds(training: Training, threads: int) -> dict[str, dict[str, float]]:
-    """Print and return, by kind, dispatches a tree, milliseconds in them, and milliseconds of waiting threads."""
+    """Print and return, by kind, dispatches and pieces a tree, milliseconds, and those of waiting threads."""
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for one in training.dispatches:
         of_kind, rounds = found[one.kind], training.rounds
         of_kind["dispatches"] += 1 / rounds
+        of_kind["pieces"] += len(one.pieces) / rounds
+        of_kind["span"] += 1e3 * one.span / rounds
         of_kind["work"] += 1e3 * sum(one.pieces) / rounds
-        taking_part = min(threads, len(one.pieces))
-        of_kind["waiting"] += 1e3 * (taking_part * (one.ended - one.began) - sum(one.pieces)) / rounds
-    outside = training.milliseconds - 1e3 * sum(one.ended - one.began for one in training.dispatches) / training.rounds
-    print(f"threads {threads}: {training.milliseconds:.2f} ms a tree, {outside:.2f} of them between dispatches")
-    for kind, of_kind in sorted(found.items(), key=lambda item: -item[1]["work"]):
-        figures = f"{of_kind['work']:8.2f} ms of work {of_kind['waiting']:7.2f} ms of waiting"
-        print(f"  {kind:32} {of_kind['dispatches']:6.1f} dispatches {figures}")
-    for kind in sorted({one.kind for one in training.called}):
-        pieces = [one.pieces[0] for one in training.called if one.kind == kind]
-        calls, work = len(pieces) / training.rounds, 1e3 * sum(pieces) / training.rounds
-        found[kind] = {"calls": calls, "work": work}
-        print(f"  {kind:32} {calls:6.1f} calls      {work:8.2f} ms, of those above or between dispatches")
+        of_kind["waiting"] += 1e3 * (min(threads, len(one.pieces)) * one.span - sum(one.pieces)) / rounds
+    print(
+        f"threads {threads}: {training.milliseconds:.2f} ms a tree, {training.outside:.2f} of them between dispatches"
+    )
+    for kind, of_kind in sorted(found.items(), key=lambda item: -item[1]["span"]):
+        counts = f"{of_kind['dispatches']:6.1f} dispatches {of_kind['pieces']:6.1f} pieces"
+        figures = f"{of_kind['work']:8.2f} ms of work {of_kind['waiting']:8.2f} ms of waiting"
+        print(f"  {kind:28} {of_kind['span']:8.2f} ms {counts} {figures}")
     return found
 
 
@@ -242,20 +350,19 @@ def main() -> None:
     figures = take_turns(turns, args.repeats)
     for name, values in figures.items():
         print(f"{name} thread(s): {statistics.median(values):.2f} ms a tree, at least {min(values):.2f}")
-    kinds = {threads: print_kinds(training, threads) for threads, training in sorted(trainings.items())}
-    cost = dispatch_cost()
+    kinds = {f"measured {threads}": print_kinds(training, threads) for threads, training in sorted(trainings.items())}
     best = {name: min(values) for name, values in figures.items()}
     # Amdahl's share that stays with one thread.
     serial = min(max(2 * best["lightgbm 2"] / best["lightgbm 1"] - 1, 0.0), 1.0)
     foretold = {}
-    print(f"foretold, with {1e6 * cost:.0f} microseconds a dispatch; LightGBM by Amdahl's law, {serial:.0%} serial")
+    print(f"foretold; LightGBM by Amdahl's law, {serial:.0%} serial")
     for threads in [2, *args.threads]:
-        alone = train_timed(data, args.leaves, args.rounds, TimedPool(threads, alone=True))
-        milliseconds, of_peer = foretell(alone, threads, cost), best["lightgbm 1"] * (serial + (1 - serial) / threads)
+        simulated = train_timed(data, args.leaves, args.rounds, SimulatedPool(threads, dispatch_cost(threads)))
+        kinds[f"foretold {threads}"] = print_kinds(simulated, threads)
+        milliseconds, of_peer = simulated.milliseconds, best["lightgbm 1"] * (serial + (1 - serial) / threads)
         foretold[threads] = {"lmart": milliseconds, "lightgbm": of_peer}
-        check = f"; measured {best['lmart 2']:.2f}" if threads == 2 else ""
-        ratio = milliseconds / of_peer
-        print(f"  {threads:2} threads: lmart {milliseconds:.2f}{check}; LightGBM {of_peer:.2f}; ratio {ratio:.2f}")
+        check = f"measured {best['lmart 2']:.2f}; " if threads == 2 else ""
+        print(f"  {check}LightGBM {of_peer:.2f}; ratio {milliseconds / of_peer:.2f}")
     if args.json:
         found = {"machine": facts, "milliseconds": figures, "kinds": kinds, "foretold": foretold}
         args.json.write_text(json.dumps(found, indent=1) + "\n")
