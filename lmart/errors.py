@@ -69,7 +69,7 @@ def visible(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number and what it counts, such as `1 tree`, `1,200 trees` or `2 queries`; plural: as of a leaf."""
+    """Return a number and what it counts, such as `1 tree`, `2 queries`, or with a plural `3 leaves`."""
     usual = noun[:-1] + "ies" if noun.endswith(("ry", "ty")) else noun + "s"
     return f"{number:,} {noun if number == 1 else plural or usual}"
 

@@ -286,7 +286,7 @@ def join_datasets(sets: Sequence[RankingDataset]) -> RankingDataset:
         None if first.feature_names is None else tuple(ascending),
         source=listed([dataset.source for dataset in sets], 1, str),
     )
-    return replace(joined, texts={column: tuple(listed) for column, listed in texts.items()})
+    return replace(joined, texts={column: tuple(numbers) for column, numbers in texts.items()})
 
 
 def _with_common_texts(

@@ -99,7 +99,7 @@ def note(content: str) -> str:
     return f'<p class="faint">{content}</p>\n'
 
 
-def verdict(sentences: Iterable[str]) -> str:
+def verdict_paragraph(sentences: Iterable[str]) -> str:
     """Return the paragraph that says what the numbers of a page mean."""
     return f'<p class="verdict">{" ".join(map(text, sentences))}</p>\n'
 

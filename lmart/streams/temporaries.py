@@ -132,7 +132,7 @@ def let_go(folder: str, mark: str) -> None:
 
 def let_go_all() -> None:
     """Delete the files that this process alone keeps locked for marks; for its end."""
-    for (folder, mark), descriptor in _held.items():
+    for (folder, mark), descriptor in list(_held.items()):  # others may still write
         with suppress(OSError):  # of a mark that another process keeps as well
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(_of_mark(folder, mark))

@@ -195,9 +195,10 @@ else:
         running: types.Type,
         listed: types.Type,
     ) -> Any:
-        """List the running sums of values[first:last] that are not 0 from listed[1] on, by eight, as far as it is fast.
+        """List the running sum at each value that is not 0, from listed[1] on, eight values at a time if that is fast.
 
-        values  : int64[n], in      first, last : int64      running : int64, the sum before the first
+        values  : int64[n], of which values[first:last], in      first, last : int64
+        running : int64, the sum before the first
         listed  : int64[>= last - first + 8], out
         Returns the first value that is left to do, the place after the last sum listed, and the sum before that value.
         Only a processor with AVX-512 puts eight sums together in one instruction; others have all left to do.

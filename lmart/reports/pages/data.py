@@ -14,7 +14,17 @@ from lmart.errors import counted, input_name
 from lmart.measures.results import distinct_names
 from lmart.reports.data_drift import DataDrift, Drift
 from lmart.reports.data_summary import DataSummary, FeatureFacts, SampledValues
-from lmart.reports.html_parts import Cell, bar, facts, note, number, table, table_of_features, text, verdict
+from lmart.reports.html_parts import (
+    Cell,
+    bar,
+    facts,
+    note,
+    number,
+    table,
+    table_of_features,
+    text,
+    verdict_paragraph,
+)
 from lmart.reports.pages.frame import render
 from lmart.reports.words import data_facts, distance_text, features_text
 
@@ -90,7 +100,7 @@ def render_data_page(page: DataPage) -> str:
     """Return the page as HTML; the same content gives the same bytes."""
     names = distinct_names([input_name(summary.path) for summary in page.summaries])
     title = page.title or f"Data {' and '.join(names)}"
-    head = verdict(_verdict(page, names)) + facts(data_facts(page.summaries[0], names[0]))
+    head = verdict_paragraph(_verdict(page, names)) + facts(data_facts(page.summaries[0], names[0]))
     return render(title, head, _sections(page, names), page.to_json())
 
 

@@ -9,8 +9,7 @@ from lmart.errors import counted
 from lmart.gains import GAIN_MEANINGS
 from lmart.measures.conventions import CHOICES
 from lmart.measures.results import best_places, distinct_names, logarithms_note
-from lmart.reports import html_parts
-from lmart.reports.html_parts import Cell, facts, folded, interval, note, number, table, text
+from lmart.reports.html_parts import Cell, facts, folded, interval, note, number, table, text, verdict_paragraph
 from lmart.reports.pages.charts import MOST_BANDS, Difference, cutoff_chart, difference_chart, distribution_chart
 from lmart.reports.pages.evaluation_content import Distribution, PageContent
 from lmart.reports.pages.frame import Figures, render, side_by_side
@@ -32,7 +31,7 @@ def render_page(content: PageContent) -> str:
     title = (
         content.title or f"Evaluation of {f'{len(content.systems)} systems' if several else ', '.join(content.systems)}"
     )
-    head = html_parts.verdict(verdict(content.evaluation)) + _facts(content)
+    head = verdict_paragraph(verdict(content.evaluation)) + _facts(content)
     return render(title, head, _sections(content, Figures()), content.to_json())
 
 

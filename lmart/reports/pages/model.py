@@ -9,7 +9,7 @@ from typing import Any
 from lmart.array_types import Float64Array
 from lmart.errors import counted, either, input_name
 from lmart.measures.results import distinct_names
-from lmart.reports.html_parts import facts, folded, note, number, table, text, verdict
+from lmart.reports.html_parts import facts, folded, note, number, table, text, verdict_paragraph
 from lmart.reports.model_summary import ModelSummary, RankerFacts, ranker_of_tree, tree_to_json
 from lmart.reports.pages.charts import effect_chart
 from lmart.reports.pages.frame import Figures, render, side_by_side
@@ -113,7 +113,7 @@ def render_model_page(content: ModelPage) -> str:
     name = distinct_names([input_name(content.path)])[0]
     data = content.explained
     shown = None if data is None else Explained(distinct_names([input_name(data.path)])[0], data.rows)
-    head = verdict(_verdict(content)) + facts(model_facts(content.summary, name, shown))
+    head = verdict_paragraph(_verdict(content)) + facts(model_facts(content.summary, name, shown))
     title = content.title or f"Model {name}"
     return render(title, head, _sections(content, Figures()), content.to_json())
 

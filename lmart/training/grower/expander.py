@@ -124,7 +124,7 @@ class LocalExpander(Expander):
     def __init__(self, params: GrowParams, leaves: LocalLeaves) -> None:
         self._leaves = leaves
         super().__init__(params)
-        self._changed = threading.Condition()  # guards all that workers share: the growth, histograms, places of leaves
+        self._changed = threading.Condition()  # guards the growth and the histograms, which workers share
         self._failed = False
         # More than a worker's share of all documents keeps the others waiting.
         self._most_alone = max(SHARED, leaves.n_documents(0) // params.pool.threads)
@@ -140,7 +140,8 @@ class LocalExpander(Expander):
     def expand_all(self) -> None:
         """Take leaves, give them their children, and these their best splits, until the tree has all its leaves."""
         growth, pool = self._growth, self._params.pool
-        n_workers = min(pool.threads, self._histograms.most // 4)  # each needs two histograms
+        # Each needs two histograms; as many are left for leaves that wait.
+        n_workers = min(pool.threads, self._histograms.most // 4)
         while growth.is_open:
             while (leaf := growth.take(self._is_large, anywhere=True)) is not None:
                 self._expand(leaf, pool)
