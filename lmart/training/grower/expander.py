@@ -124,7 +124,10 @@ class LocalExpander(Expander):
     def __init__(self, params: GrowParams, leaves: LocalLeaves) -> None:
         self._leaves = leaves
         super().__init__(params)
-        self._changed = threading.Condition()  # guards the growth and the histograms, which workers share
+        # Guards the growth and the histograms, which workers share. Taken directly: an interrupt within the condition's
+        # own code, which is Python, would leave it locked for ever.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._failed = False
         # More than a worker's share of all documents keeps the others waiting.
         self._most_alone = max(SHARED, leaves.n_documents(0) // params.pool.threads)
@@ -159,7 +162,7 @@ class LocalExpander(Expander):
             while (leaf := self._take_small()) is not None:
                 self._expand(leaf, ONE_THREAD)
         except BaseException:
-            with self._changed:
+            with self._lock:
                 self._failed = True
                 self._changed.notify_all()
             raise
@@ -170,7 +173,7 @@ class LocalExpander(Expander):
         A worker that took a leaf wakes another where there may be one more, and the last one wakes all.
         """
         growth = self._growth
-        with self._changed:
+        with self._lock:
             while not self._failed:
                 if (leaf := growth.take(self._is_small)) is not None:
                     self._changed.notify(int(growth.is_open))
@@ -184,7 +187,7 @@ class LocalExpander(Expander):
     def _expand(self, leaf: Leaf, pool: WorkerPool) -> None:
         """Split a leaf that was taken, and find the best splits of its children."""
         params, leaves = self._params, self._leaves
-        with self._changed:
+        with self._lock:
             left, right = self.new_numbers()
             are_searched = self._growth.n_left > 1 and leaf.depth + 1 < params.settings.max_depth
             has_lost = are_searched and self.reserve(leaf, 1)
@@ -200,7 +203,7 @@ class LocalExpander(Expander):
             leaves.split(leaf.number, left, right, leaf.known_split, pool)
         else:
             self._expand_alone(leaf, children, buffer)
-        with self._changed:
+        with self._lock:
             leaf.children = children
             if buffer is not None:
                 hand_on_histogram(leaves, leaf, buffer)

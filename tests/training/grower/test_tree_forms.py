@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -199,6 +200,7 @@ def test_a_failure_of_one_worker_ends_the_growth(failure: type[BaseException], m
 
     def fail(*arguments: Any) -> Any:
         if threading.get_ident() == calling:
+            time.sleep(0.1)  # meanwhile the others have begun
             raise failure
         return expand_leaf(*arguments)
 
