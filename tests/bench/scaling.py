@@ -134,7 +134,7 @@ class SimulatedPool(TimedPool):
 
     def _run_queue(self, function: Callable[..., Any], n_workers: int) -> list[Any]:
         began, self._workers = self.clock(), SimulatedWorkers(n_workers, self._cost)
-        with patch.object(function.__self__, "_changed", self._workers):  # type: ignore[attr-defined]
+        with patch.multiple(function.__self__, _lock=self._workers, _changed=self._workers):  # type: ignore[attr-defined]
             results = self._workers.run(function)
         span = self._workers.last_end + self._cost
         self.dispatches.append(Dispatch(QUEUE, began, self.clock(), self._workers.pieces, span))
@@ -148,7 +148,7 @@ class SimulatedPool(TimedPool):
 
 
 class SimulatedWorkers:
-    """Threads with clocks of their own, of which one runs at a time, the one whose clock is least; their condition.
+    """Threads with clocks of their own, of which that with the least runs, one at a time; their lock and condition.
 
     Kernels run side by side by these clocks. Python does not: it waits until no other thread is at it.
 
