@@ -120,16 +120,18 @@ def test_weights_of_any_size_train_alike() -> None:
 
 @pytest.mark.parametrize("threads", [2, 3, 30])
 @pytest.mark.parametrize("shared", [1, 300, 10_000])
-def test_a_tree_does_not_depend_on_what_is_expanded_ahead(
+def test_a_tree_does_not_depend_on_how_work_is_handed_out(
     threads: int, shared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lmart.training.grower import expander, tree
+    from lmart.training.grower import expander, leaves, tree
 
     data = random_dataset(11, n_queries=80)
     chosen = replace(SMALL, leaves=20, min_docs=3)
     expected = fit(data, chosen)
     monkeypatch.setattr(tree, "SHARED", shared)
     monkeypatch.setattr(expander, "SHARED", shared)
+    monkeypatch.setattr(leaves, "ADDED", 50)
+    monkeypatch.setattr(leaves, "MERGED", 20)
     with WorkerPool(threads) as pool:
         found = train(data, [], chosen, pool)
     assert model_to_json(found.ensemble) == model_to_json(expected.ensemble)

@@ -20,7 +20,7 @@ from lmart.threads import WorkerPool, chunks
 PARTITIONED = 16_384  # least documents in one piece of work when a leaf is split
 ADDED = 2_048  # least documents in one piece of work when a histogram is summed; for fewer, one worker is faster
 MOST_NARROWED = 0.75  # share of bins up to which copying them pays
-MERGED = 32_768  # bins in one piece of work when histograms of workers are added
+MERGED = 32_768  # least bins, of all workers together, in one piece of work when their histograms are added
 
 
 class LeafSource(Protocol):
@@ -202,7 +202,8 @@ class LocalLeaves:
         calls = [(documents, self._packed, *self._rows, start, stop) for start, stop in pieces]
         totals = pool.run(histograms.add_documents, calls, [out, *others])
         if len(others):
-            merges = [(out, others, first, last) for first, last in chunks(len(out), MERGED)]
+            ranges = shares(len(out), -(-MERGED // len(others)), pool.threads)
+            merges = [(out, others, first, last) for first, last in ranges]
             pool.run(histograms.merge_histograms, merges)
         return sum(totals)
 
