@@ -222,7 +222,8 @@ def _show_checkpoint(content: CheckpointContent, file: str, options: ShowOptions
     done = [counted(len(content.trials), "trial")] if content.trials else []
     done += [f"{counted(sum(grown.values()), 'tree')} of folds or trials"] if grown else []
     done.append(f"{of_model:,} of at most {counted(settings['trees'], 'tree')}")
-    differ = [visible(f"{name} {value}") for name, value in settings.items() if value != defaults.get(name)]
+    own = {name: value for name, value in settings.items() if value != defaults.get(name)}
+    differ = [visible(f"{name.replace('_', '-')} {value}") for name, value in own.items()]
     entries = [
         ("checkpoint", f"{visible(file)} (of lmart train, version {visible(content.program)})"),
         ("done", ", ".join(done)),

@@ -110,6 +110,6 @@ class ShowOptions:
     def refuse_without_data(self, other: str | None, read_options: ReadOptions) -> None:
         """Raise a usage error for what only data can use, for a model or a report."""
         if other is not None:
-            raise click.UsageError("a second file is compared with data, and the first is none; give one file")
+            raise click.UsageError("a second file is compared with data, and the first file is not data; give one file")
         if self.data is None and read_options != ReadOptions():
             raise click.UsageError("options of reading data have no effect without --data; leave them out, or give it")

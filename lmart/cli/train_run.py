@@ -219,9 +219,15 @@ def write_model_so_far(job: TrainJob, inputs: TrainingInputs, selected: Selected
     """Write the outputs of the rounds that an interrupted run did; nothing when there are none."""
     if not job.state.has(MODEL):
         return
-    # `fit` takes the rounds from the log and adds none.
+    # `fit` takes the rounds from the log and adds none; all that it would say was said before.
     job.record.rounds, job.record.training, job.state.closed = [], [], True
-    write_outputs(job, inputs, selected, fit(job, inputs, selected.settings))
+    console, quiet, warnings = job.console, job.console.quiet, list(job.console.warnings)
+    console.quiet = 2
+    try:
+        fitted = fit(job, inputs, selected.settings)
+    finally:
+        console.quiet, console.warnings = quiet, warnings
+    write_outputs(job, inputs, selected, fitted)
 
 
 def _write_out_of_fold(crossed: CrossValidation, dataset: RankingDataset, out: AtomicOutput) -> None:

@@ -206,7 +206,7 @@ class BoostingRun:
 
     def finish(self) -> TrainResult:
         """Return the result of all rounds; `settings` are then what trains the same again."""
-        if self.settings.shares_trees and len(self._trained) == 1:
+        if len(self._trained) == 1 < len(self.settings.rankers):
             self.settings = self.settings.of_first_ranker()
             self.empty = replace(self.empty, settings=self.settings.recorded.to_json())
         rankers = [ranker for ranker in self._trained if ranker.trees]

@@ -47,8 +47,8 @@ def before_training(run: BoostingRun, dataset: DataSize, weighted: bool) -> Iter
         largest = settings.recorded.largest_label
         if settings.objective_uses_label_scale and largest is not None and single < queries:
             hint += f", or give a smaller one than max={largest}: with it all stopping probabilities may round to 0"
-        of_all = counted(queries, "query")
-        yield Remark(f"nothing to learn: none of {of_all} has a {pair}; {hint}; {nothing}", True)
+        of_all = "the only query has no" if queries == 1 else f"none of {counted(queries, 'query')} has a"
+        yield Remark(f"nothing to learn: {of_all} {pair}; {hint}; {nothing}", True)
     elif not run.can_learn and weighted:
         yield Remark(f"nothing to learn: no query with a weight above 0 has a {pair}; {nothing}", True)
     elif without_pair:

@@ -507,7 +507,7 @@ def test_warnings_name_the_line_that_called() -> None:
     with pytest.warns(UserWarning) as told:
         lmart.train([[1.0], [2.0]], [1, 1], [1, 1], trees=1)
     assert [str(one.message) for one in told] == [
-        "nothing to learn: none of 1 query has a pair of documents with different labels; check the labels; every "
+        "nothing to learn: the only query has no pair of documents with different labels; check the labels; every "
         "score will be 0"
     ]
     assert told[0].filename == __file__
