@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.commands import PROGRAM, run
 from helpers.paths import ROOT
@@ -189,6 +190,25 @@ def test_a_number_and_a_variable_share_a_signature(toy_file: Path) -> None:
     module = load(toy_file)
     assert module.toy(3) == 4
     assert len(module.helper.signatures) == 1
+
+
+@needs_compiler
+def test_only_kernels_that_python_calls_are_translated(toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What numba has in Python for np.zeros ends in its caller, and serves other compiled functions as well."""
+    translated: list[str] = []
+    code_library: Any = numba_internals.CodeLibrary
+    translate = code_library._finalize_specific
+
+    def noted(library: Any) -> None:
+        translated.append(type(library).__name__)
+        translate(library)
+
+    monkeypatch.setattr(code_library, "_finalize_specific", noted)
+    toy_file.write_text("import numpy as np\n" + TOY.replace("x * 2", "np.zeros((x, 5, 1), np.uint16).size * 2"))
+    module = load(toy_file)
+    assert (module.toy(3), translated) == (31, ["KernelLibrary"])
+    plain = compiler.compile_when_called(lambda x: np.zeros((x, 5, 1), np.uint16).size * 2)
+    assert plain(3) == 30
 
 
 @needs_compiler
