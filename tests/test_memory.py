@@ -63,6 +63,16 @@ def test_scoring_and_converting_take_constant_memory(model: str, in_folder: Path
         assert many - few < 12 * MB, (command, few, many)
 
 
+def test_measuring_a_model_holds_no_values(model: str, in_folder: Path) -> None:
+    """A document of 20 values, of 12 bytes each if they were held, takes far less than these."""
+    assert "eval holds labels, scores and ids, but no values" in PAGE.replace("\n", " ")
+    few, many, width = 100_000, 300_000, 20
+    write_rows("few.svm", few, width)
+    write_rows("many.svm", many, width)
+    used = [peak("eval", "-q", "--threads", "1", "-m", model, "--data", name)[0] for name in ("few.svm", "many.svm")]
+    assert used[1] - used[0] < (many - few) * 100, used
+
+
 def test_training_takes_bins_and_a_rest(in_folder: Path) -> None:
     """A byte a value, and what the page says a document takes besides."""
     assert "at most 2 bytes for each value and 100 bytes for each document" in PAGE.replace("\n", " ")

@@ -12,9 +12,10 @@ import numpy as np
 from lmart.array_types import Float64Array, Int64Array
 from lmart.cli.eval_request import EvalInputs, GivenSystem
 from lmart.cli.terminal.console import Console
-from lmart.data.dataset import DataSize, RankingDataset, TableColumns
+from lmart.data.dataset import DataSize, RankingDataset, SparseRows, TableColumns
 from lmart.data.named_documents import JudgedDocuments, Run, document_names, judgments_of
-from lmart.errors import DataError, counted, input_name, listed, quote
+from lmart.errors import DataError, ModelError, counted, input_name, listed, quote
+from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.documents.reading import for_models, read_dataset
 from lmart.formats.metadata_files import Weights, read_weights
 from lmart.formats.models.model_files import read_model
@@ -42,7 +43,7 @@ from lmart.measures.results import (
 )
 from lmart.scoring.ensemble import Ensemble
 from lmart.scoring.feature_matching import FeatureMatcher, match_dataset
-from lmart.scoring.scorer import Scorer
+from lmart.scoring.scorer import ModelScores
 from lmart.threads import WorkerPool
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
     job, models = read_models(job)
     inputs = job.inputs
     by_document = job.measures[0].conventions.ties == "docid"
-    dataset = read_judged(job, list(models.values()), keep_document_ids=by_document)
+    judged = ScoredData(job, models, keep_document_ids=by_document)
+    dataset = judged.dataset
     labels, offsets = dataset.labels, dataset.query_offsets
 
     def prepare(measurement: Measurement) -> QueriesOf:
@@ -103,7 +105,7 @@ def evaluate_data(job: EvalJob) -> EvaluationResult:
         def queries_of(number: int, system: GivenSystem, tell: Callable[[str], None]) -> MeasuredQueries:
             """Return the queries as a system ranks them."""
             if system.kind == "model":
-                return evaluator.measure(score(models[system.path], dataset, job.pool, tell, inputs.strict))
+                return evaluator.measure(judged.scores(system.path, tell))
             return evaluator.measure(scores_of_file(system.path, dataset))
 
         return queries_of
@@ -181,12 +183,50 @@ def judged_options(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: 
     return for_models(read_options, models)
 
 
-def read_judged(job: EvalJob, models: Sequence[Ensemble], keep_document_ids: bool) -> RankingDataset:
-    """Read the data that is measured."""
-    read_options = judged_options(job, models, keep_document_ids)
-    return read_dataset(
-        job.inputs.data, read_options.telling(job.console.notice, job.console.warning, job.console.reading()), job.pool
-    )
+class ScoredData:
+    """The data that is measured, scored by each model while it is read, so that values of features are not kept.
+
+    models : by file
+    """
+
+    def __init__(self, job: EvalJob, models: dict[str, Ensemble], keep_document_ids: bool) -> None:
+        """Read the data."""
+        self._strict = job.inputs.strict
+        self._scorers = {path: ModelScores(model, job.pool) for path, model in models.items()}
+        self._faults: dict[str, ModelError] = {}
+        # Whether names of tables go by their numbers depends on all names, and a later table may have more.
+        nameless = any(model.feature_names is None for model in models.values())
+        self._needs_all_names = nameless and len(job.inputs.data) > 1
+        options = judged_options(job, list(models.values()), keep_document_ids)
+        options = options.telling(job.console.notice, job.console.warning, job.console.reading())
+        self.dataset = read_dataset(job.inputs.data, options, job.pool, self._take)
+        if self._needs_all_names and self.dataset.feature_names is not None:
+            self._add([self.dataset.features], self.dataset.feature_ids, self.dataset.feature_names)
+
+    def _take(self, parts: Sequence[SparseRows], table: FeatureTable) -> bool:
+        """Score the next rows, unless that has to wait for the rest; return whether it was done."""
+        if self._needs_all_names and table.names is not None:
+            return False
+        self._add(parts, table.ids, table.names)
+        return True
+
+    def _add(self, parts: Sequence[SparseRows], ids: Int64Array, names: Sequence[str] | None) -> None:
+        for path, scorer in self._scorers.items():
+            try:
+                scorer.add(parts, ids, names)
+            except ModelError as fault:  # what is wrong with the data is told before
+                self._faults.setdefault(path, fault)
+
+    def scores(self, path: str, tell: Callable[[str], None]) -> Float64Array:
+        """Return the scores of a model, with warnings of features that only one of data and model has."""
+        scorer, dataset = self._scorers[path], self.dataset
+        matched(scorer.model, dataset, dataset.source, tell, self._strict)
+        if path in self._faults:
+            raise self._faults[path]
+        scores = scorer.finish(dataset.source, dataset.table_features, self._strict)
+        for text in scorer.matcher.unseen_values():
+            tell(f"{input_name(dataset.source)}: {text}")
+        return scores if dataset.input_rows is None else scores[dataset.input_rows]
 
 
 def weights_of(job: EvalJob, dataset: RankingDataset) -> Weights | None:
@@ -226,17 +266,6 @@ def naming(path: str) -> Iterator[None]:
         raise fault if fault.path is not None else DataError(fault.message, path, fault.line, fault.more) from None
 
 
-def score(
-    ensemble: Ensemble, dataset: RankingDataset, pool: WorkerPool, tell: Callable[[str], None], strict: bool
-) -> Float64Array:
-    """Return the scores of the model, with warnings of features that only one of data and model has."""
-    matcher = matched(ensemble, dataset, dataset.source, tell, strict)
-    scores = Scorer(ensemble).score(dataset.features, matcher.known_columns, pool, matcher.unseen)
-    for text in matcher.unseen_values():
-        tell(f"{input_name(dataset.source)}: {text}")
-    return scores
-
-
 def matched(
     ensemble: Ensemble, data: TableColumns, source: str, tell: Callable[[str], None], strict: bool
 ) -> FeatureMatcher:
@@ -262,7 +291,7 @@ def evaluate_runs(job: EvalJob) -> EvaluationResult:
     """Read the judgments and, one by one, the runs; return the measures of each, over all judged queries."""
     inputs, weights = job.inputs, None
     if inputs.qrels is None:
-        dataset = read_judged(job, [], keep_document_ids=True)
+        dataset = ScoredData(job, {}, keep_document_ids=True).dataset
         judgments, weights = judgments_of(dataset), weights_of(job, dataset)
     else:
         judgments = read_qrels(inputs.qrels)

@@ -191,6 +191,32 @@ def test_models_of_different_columns_of_a_table() -> None:
         assert one["metrics"] == measured("--data", "g.csv", "-m", one["path"], "-q")
 
 
+def test_names_of_a_later_table_decide_what_those_of_the_first_stand_for() -> None:
+    """A number among all names makes names count as numbers: 'u', the first column, is not feature 1 then."""
+    train(graded(), "numbers.json")
+    head, *rows = "label,qid,u,v,w,3", *(f"{i % 4},{i // 8},{i * 5 % 8},{i % 3},{i % 5}" for i in range(32))
+    Path("both.csv").write_text("\n".join([head, *(f"{row},{i // 16 * 7}" for i, row in enumerate(rows))]))
+    Path("first.csv").write_text("\n".join(["label,qid,u,v,w", *rows[:16]]))
+    Path("later.csv").write_text("\n".join([head, *(f"{row},7" for row in rows[16:])]))
+    train("both.csv", "names.json")
+    models = ("-m", "numbers.json", "names.json")
+    found = systems("--data", "first.csv", "later.csv", *models, "-q")
+    whole = systems("--data", "both.csv", *models, "-q")
+    assert [one["metrics"] for one in found] == [one["metrics"] for one in whole]
+
+
+def test_damaged_data_is_told_before_a_damaged_model() -> None:
+    data = graded()
+    train(data, "m.json")
+    model = json.loads(Path("m.json").read_text())
+    for tree in model["trees"]:
+        tree["leaf_values"] = [1.7e308] * len(tree["leaf_values"])
+    Path("m.json").write_text(json.dumps(model))
+    assert "the model is damaged" in refused("--data", data, "-m", "m.json")
+    Path("bad.svm").write_text("1 qid:9 1:x\n")
+    assert "bad.svm:1: value 'x'" in refused("--data", data, "bad.svm", "-m", "m.json")
+
+
 def test_models_of_different_gains_need_a_gain() -> None:
     data = graded()
     train(data, "exp2.json")

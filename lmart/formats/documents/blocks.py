@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -315,3 +315,9 @@ def join_blocks(parts: Sequence[RowBlock]) -> RowBlock:
         None if first.document_ids is None else [text for part in parts for text in part.document_ids or ()],
         first.first_line,
     )
+
+
+def without_cells(block: RowBlock) -> RowBlock:
+    """Return the same rows without features."""
+    features = SparseRows(np.zeros(len(block) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    return replace(block, features=features)

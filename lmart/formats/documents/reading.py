@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias, TypeVar
 
-from lmart.data.dataset import RankingDataset
+from lmart.data.dataset import RankingDataset, SparseRows
 from lmart.errors import DataError, input_name, listed, quote
 from lmart.formats.detection import data_format, read_head, refuse_foreign
-from lmart.formats.documents.blocks import CellBuffer, RowBlock, RowReader, RowSource, SeenQueries, WrappedReader
+from lmart.formats.documents.blocks import (
+    CellBuffer,
+    RowBlock,
+    RowReader,
+    RowSource,
+    SeenQueries,
+    WrappedReader,
+    without_cells,
+)
 from lmart.formats.documents.dataset_builder import DatasetBuilder, QuerySizes, SizedRows
 from lmart.formats.documents.feature_table import FeatureTable
 from lmart.formats.metadata_files import read_query_sizes
@@ -99,17 +107,27 @@ def source_name(paths: Sequence[str]) -> str:
     return listed(paths, 1, str)
 
 
-def read_dataset(paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None) -> RankingDataset:
+TakeRows: TypeAlias = Callable[[Sequence[SparseRows], FeatureTable], bool]
+"""Gets the next rows, in the order of the inputs, and the features so far; returns whether their cells may go."""
+
+
+def read_dataset(
+    paths: Sequence[str], options: ReadOptions, pool: WorkerPool | None = None, take: TakeRows | None = None
+) -> RankingDataset:
     """Read the inputs, in order, as one data set in memory. DataError on the first fault, with those that follow it.
 
     A query whose rows are not adjacent is refused, even across inputs; with group_by_qid its rows are put together.
     Without labels (only if require_labels is off) all labels are 0; without queries all rows are one query, ''.
+
+    take : gets all rows; those that it has done with have no cells in the data set
     """
     pool = pool or WorkerPool(1)
     table, builder = FeatureTable(), DatasetBuilder(pool)
-    for path, blocks, progress in read_batches(paths, options, pool, table, cell_buffer=builder):
+    cell_buffer = builder if take is None else None
+    for path, blocks, progress in read_batches(paths, options, pool, table, cell_buffer=cell_buffer):
+        is_done = take is not None and take([block.features for block in blocks], table)
         for block in blocks:
-            builder.add(block, path)
+            builder.add(without_cells(block) if is_done else block, path)
             builder.expect(progress)
     return builder.finish(table, source_name(paths), options.group_by_qid)
 
