@@ -74,7 +74,7 @@ def test_reads_every_format_of_data(name: str, in_folder: Path) -> None:
     [
         (("show", TRAIN, "--tree", "1"), 2, "--tree needs a model"),
         (("show", TRAIN, "--data", TEST), 2, "--data needs a model"),
-        (("show", "model.json", TEST), 2, "the first is none"),
+        (("show", "model.json", TEST), 2, "the first file is not data"),
         (("show", "model.json", "--allow-inf"), 2, "options of reading data have no effect without --data"),
         (("show", "bad.svm"), 1, "bad.svm:2"),
         (("show", TRAIN, "nothing.svm"), 1, "nothing.svm: there is no such file"),

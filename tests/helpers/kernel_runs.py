@@ -103,6 +103,7 @@ convert test.tsv o.csv
 convert quoted.csv o.svm
 convert named.csv o.tsv
 convert scattered.svm o.svm --group-by-qid
+convert odd.svm o.svm --group-by-qid --allow-inf --duplicates last
 convert train.svm o.svm --ignore-columns 3,5
 convert model.json o.txt --to lightgbm --verify test.svm
 """

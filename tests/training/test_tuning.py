@@ -247,7 +247,7 @@ def test_trials_files_that_are_refused() -> None:
     with Path("t").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "t: is in use by another run" in refused(*TUNE, "--tune-file", "t")
-    assert "is no plain file" in refused(*TUNE, "--tune-file", "/dev/null")
+    assert "must be a file: it is read and written" in refused(*TUNE, "--tune-file", "/dev/null", status=2)
 
 
 def test_wrong_usage() -> None:
