@@ -1,16 +1,13 @@
 """The private objects of numba that lmart uses, and classes made of them; a version of numba may lack any.
 
 Numba would optimize each inner kernel, translate it to machine code and keep that, and do all this again with the
-kernels that it is inlined in. Here an inner kernel ends as code for LLVM, which its callers link and inline. So does
-what numba has in Python for functions that kernels call, such as `np.empty` and `min`.
+kernels that it is inlined in. Here an inner kernel ends as code for LLVM, which its callers link and inline.
 """
 
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 Calls = dict[str, tuple[str, tuple[object, ...]]]
@@ -38,8 +35,6 @@ add_symbol = _part("llvmlite.binding", "add_symbol")
 CacheBase = _part("numba.core.caching", "_Cache") or object
 Compiler = _part("numba.core.compiler", "Compiler") or object
 CodeLibrary = _part("numba.core.codegen", "JITCodeLibrary") or object
-OverloadTemplate = _part("numba.core.typing.templates", "_OverloadFunctionTemplate")
-_decorator_of_overload = _part("numba.core.typing.templates", "_OverloadFunctionTemplate", "_get_jit_decorator")
 _part("numba.core.compiler", "CompileResult", "_reduce")
 _part("numba.core.compiler", "Flags", "no_compile")
 _part("numba.core.base", "BaseContext", "insert_user_function")
@@ -48,12 +43,8 @@ for _option in ("nogil", "error_model", "no_cfunc_wrapper", "no_cpython_wrapper"
     _part("numba.core.cpu", "CPUTargetOptions", _option)
 for _method in ("compile", "get_call_template", "add_overload", "_compile_for_args"):
     _part("numba.core.dispatcher", "Dispatcher", _method)
-for _method in (
-    *("_optimize_functions", "_optimize_final_module", "_finalize_final_module"),
-    *("_get_module_for_linking", "add_linking_library"),
-):
+for _method in ("_optimize_final_module", "_finalize_final_module", "_get_module_for_linking", "add_linking_library"):
     _part("numba.core.codegen", "JITCodeLibrary", _method)
-_part("numba.core.codegen", "CPUCodegen", "_function_pass_manager")
 
 
 def without_literals(get_call_template: Callable[..., object]) -> Callable[..., object]:
@@ -87,14 +78,6 @@ class KernelLibrary(CodeLibrary):  # type: ignore[misc, valid-type]  # known at 
             self.calls.update(getattr(library, "calls", {}))
             super().add_linking_library(library)
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        """Make LLVM's passes over each function; numba makes them over declarations too, seven of eight."""
-        ll_module.data_layout = self._codegen._data_layout
-        for function in ll_module.functions:
-            if not function.is_declaration:
-                manager, builder = self._codegen._function_pass_manager()
-                manager.run(function, builder)
-
 
 class InlinedLibrary(KernelLibrary):
     """The code of a function that is optimized and translated with its callers only."""
@@ -115,14 +98,6 @@ class KernelCompiler(Compiler):  # type: ignore[misc, valid-type]  # known at ru
         super().__init__(typing, target, KernelLibrary(target.codegen(), "kernel"), *rest)
         self.state.library.enable_object_caching()
 
-    def compile_extra(self, function: object) -> object:
-        """Compile a function; what numba compiles for it meanwhile is inlined into it."""
-        outer, _of_thread.compiles = _of_thread.compiles, True
-        try:
-            return super().compile_extra(function)
-        finally:
-            _of_thread.compiles = outer
-
 
 class InlinedCompiler(Compiler):  # type: ignore[misc, valid-type]  # known at run time only
     """Numba's steps of compiling, into an InlinedLibrary."""
@@ -130,36 +105,6 @@ class InlinedCompiler(Compiler):  # type: ignore[misc, valid-type]  # known at r
     def __init__(self, typing: object, target: Any, library: object, *rest: object) -> None:
         super().__init__(typing, target, InlinedLibrary(target.codegen(), "inlined"), *rest)
         self.state.flags.no_compile = True
-
-
-class _OfThread(threading.local):
-    """Whether this thread compiles a kernel."""
-
-    compiles = False
-
-
-_of_thread = _OfThread()
-
-
-def _decorator(template: Any) -> Any:
-    """Return numba's decorator for its own Python form of a function, or ours while a kernel is compiled."""
-    decorator = _decorator_of_overload(template)
-    return partial(_inlined, decorator) if _of_thread.compiles else decorator
-
-
-def _inlined(decorator: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Return a decorator for a function that only compiled code calls: it ends as code for LLVM."""
-
-    def inline(function: Callable[..., Any]) -> Any:
-        dispatcher = decorator(**{**options, "no_cfunc_wrapper": True, "pipeline_class": InlinedCompiler})(function)
-        dispatcher.add_overload = partial(add_inlined, dispatcher)
-        return dispatcher
-
-    return inline
-
-
-if not missing:
-    OverloadTemplate._get_jit_decorator = _decorator
 
 
 def add_inlined(dispatcher: Any, compiled: Any) -> None:

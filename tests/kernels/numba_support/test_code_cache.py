@@ -19,7 +19,6 @@ from pathlib import Path
 from types import FrameType, SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 from helpers.commands import PROGRAM, run
 from helpers.paths import ROOT
@@ -190,23 +189,6 @@ def test_a_number_and_a_variable_share_a_signature(toy_file: Path) -> None:
     module = load(toy_file)
     assert module.toy(3) == 4
     assert len(module.helper.signatures) == 1
-
-
-@needs_compiler
-def test_only_kernels_that_python_calls_are_translated(toy_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What numba has in Python for `int` ends in the kernel that calls it."""
-    translated: list[str] = []
-    code_library: Any = numba_internals.CodeLibrary
-    translate = code_library._finalize_specific
-
-    def noted(library: Any) -> None:
-        translated.append(library.name)
-        translate(library)
-
-    monkeypatch.setattr(code_library, "_finalize_specific", noted)
-    toy_file.write_text(TOY.replace("x * 2", "int(x) * 2"))
-    assert load(toy_file).toy(np.int8(3)) == 7
-    assert set(translated) - {"nrt"} == {"kernel"}  # a process has one `nrt`, numba's counting of references
 
 
 @needs_compiler
